@@ -1,0 +1,114 @@
+#pragma once
+// A trace of one CTA (or several CTAs of one launch): one node for each warp instruction on data,
+// no value of any kind. Control, addresses and integers were executed concretely while tracing.
+// Evaluators (src/term) run over a marked trace. Node 0 is "no value".
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/fn.h"
+#include "base/result.h"
+
+namespace assay::machine {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNoNode = 0;
+inline constexpr int kLanes = 32;
+
+enum class NodeKind : uint8_t {
+  Apply,     // op.fn on a, b, c (lane by lane); Bfi has its 4th operand in extra[c]: see Op4
+  ConstAll,  // the same bits in all lanes: constants[a]
+  ConstVec,  // lane-dependent bits: const_vecs[a]
+  Input,     // element of a buffer: inputs[a]
+  Gather,    // lane l takes lane gathers[a].lane[l] of node gathers[a].node[l]
+  Bcast,     // every lane takes lane b of node a
+  Blend,     // lanes in mask c take a, the others b
+  Lookup,    // element of a buffer at a symbolic index: lookups[a]
+  Undef      // lanes never written, or read across lanes that do not take part; b: reason
+};
+
+// The static part of a node: what an instruction of the program does. Interned per trace.
+struct Op {
+  NodeKind kind = NodeKind::Apply;
+  Fn fn = Fn::Add;
+  Ty type = Ty::F32;  // operands' type; result type: see fn.def
+  Mods mods;
+  uint32_t pc = 0;  // instruction index in the kernel's body (ptx::Function), for source lines
+};
+
+struct Node {
+  uint32_t op = 0;  // index in Trace::ops
+  NodeId a = 0, b = 0, c = 0;
+};
+static_assert(sizeof(Node) == 16);
+
+struct GatherPayload {
+  std::array<NodeId, kLanes> node;
+  std::array<uint8_t, kLanes> lane;
+};
+
+// Lane l reads element first + l * stride of `buffer` unless `elements` is not empty.
+struct InputPayload {
+  int buffer = -1;
+  uint32_t version = 0;  // step whose writes are seen; see check/plan
+  Ty type = Ty::F32;
+  int64_t first = 0, stride = 0;
+  std::vector<int64_t> elements;  // 32 entries, -1: lane inactive
+};
+
+// Address = base element + index node * stride, in elements; candidates in [lo, hi).
+struct LookupPayload {
+  int buffer = -1;
+  uint32_t version = 0;
+  Ty type = Ty::F32;
+  NodeId index = kNoNode;            // integer node, in elements
+  std::array<int64_t, kLanes> base;  // per lane, in elements
+  int64_t lo = 0, hi = 0;            // bounds of the buffer in elements
+};
+
+// What the CTA leaves in global memory. Stores are final contents: one entry an element.
+struct StoreOut {
+  int buffer = -1;
+  int64_t element = 0;  // in units of type
+  Ty type = Ty::F32;
+  NodeId node = kNoNode;
+  uint8_t lane = 0;
+  uint32_t pc = 0;
+};
+enum class AtomKind : uint8_t { Add, Min, Max, And, Or, Xor, Exch, Cas, Inc, Dec };
+struct AtomOut {  // an unused-result atomic: folded into the buffer in any order
+  int buffer = -1;
+  int64_t element = 0;
+  Ty type = Ty::F32;
+  AtomKind kind = AtomKind::Add;
+  NodeId node = kNoNode;
+  uint8_t lane = 0;
+  uint32_t pc = 0;
+};
+// Store or atomic through a symbolic index: out[base + index] = / op= value, under `pred`.
+struct IndexedOut {
+  int buffer = -1;
+  Ty type = Ty::F32;
+  bool atomic = false;
+  AtomKind kind = AtomKind::Add;
+  NodeId index = kNoNode, value = kNoNode, pred = kNoNode;
+  std::array<int64_t, kLanes> base;
+  uint32_t mask = 0;
+  uint32_t pc = 0;
+};
+
+struct Trace {
+  std::vector<Op> ops;
+  std::vector<Node> nodes;  // nodes[0] is a dummy
+  std::vector<uint64_t> constants;
+  std::vector<std::array<uint64_t, kLanes>> const_vecs;
+  std::vector<GatherPayload> gathers;
+  std::vector<InputPayload> inputs;
+  std::vector<LookupPayload> lookups;
+  std::vector<StoreOut> stores;
+  std::vector<AtomOut> atoms;
+  std::vector<IndexedOut> indexed;
+  uint64_t warp_instructions = 0;  // executed while tracing
+};
+
+}  // namespace assay::machine
