@@ -1,0 +1,30 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def module_fn(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Cumulative sum along a dimension."""
+    return torch.cumsum(x, dim=dim)
+
+
+class Model(nn.Module):
+    def __init__(self, dim):
+        super(Model, self).__init__()
+        self.dim = dim
+
+    def forward(self, x, fn=module_fn):
+        return fn(x, self.dim)
+
+
+batch_size = 128
+length = 4000
+dim = 1
+
+
+def get_inputs():
+    return [torch.randn(batch_size, length)]
+
+
+def get_init_inputs():
+    return [dim]
