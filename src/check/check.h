@@ -1,0 +1,45 @@
+#pragma once
+// `assay check`: is candidate(x) = reference(x) for all inputs x?
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "check/verdict.h"
+#include "program/program.h"
+
+namespace assay::check {
+
+struct CheckOptions {
+  std::vector<Location> at;  // empty: chosen by the engine
+  double timeout_s = 120;
+  std::optional<double> rtol, atol;  // default by output dtype: DESIGN.md
+  uint64_t seed = 1;
+  bool whole = false;            // all locations at the given shape
+  bool content_shortcut = true;  // identical steps on identical content are one symbol
+  bool cross_check = true;       // one concrete run of the real build beside the verdict
+  int jobs = 2;
+};
+
+// Candidate and reference at one shape (argument k of one is argument k of the other).
+struct Pair {
+  std::string change;  // what was altered, "" for the given shape
+  program::Program candidate, reference;
+};
+
+// The engine: checks pairs[0] (the given shape) and the altered ones.
+Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOptions& options);
+
+// The whole path from files; errors are bad input (Invalid, Syntax, Io), Unsupported or Internal.
+struct CheckRequest {
+  std::string candidate;  // .cu, .ptx or .assay
+  std::string reference;  // .py, .cu, .ptx or .assay (exported reference)
+  std::string entry = "forward";
+  std::string launch_toml;  // for .ptx, or .cu without host function
+  bool eval = false;        // reference in eval mode
+  std::vector<std::string> nvcc_flags;
+  bool altered_shapes = true;
+  CheckOptions options;
+};
+Result<Verdict> check_files(const CheckRequest& request);
+
+}  // namespace assay::check
