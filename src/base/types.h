@@ -12,7 +12,7 @@ enum class Ty : uint8_t {
 #undef TY
 };
 
-enum class TyClass : uint8_t { N, P, B, U, S, F, X };
+enum class TyClass : uint8_t { N, P, B, U, S, F, X, Y, T };
 
 struct TyInfo {
   std::string_view text;
