@@ -16,7 +16,7 @@ inline constexpr NodeId kNoNode = 0;
 inline constexpr int kLanes = 32;
 
 enum class NodeKind : uint8_t {
-  Apply,     // op.fn on a, b, c (lane by lane); Bfi has its 4th operand in extra[c]: see Op4
+  Apply,     // op.fn on a, b, c (lane by lane); Bfi: extra[c] holds its 3rd and 4th operand
   ConstAll,  // the same bits in all lanes: constants[a]
   ConstVec,  // lane-dependent bits: const_vecs[a]
   Input,     // element of a buffer: inputs[a]
@@ -24,10 +24,26 @@ enum class NodeKind : uint8_t {
   Bcast,     // every lane takes lane b of node a
   Blend,     // lanes in mask c take a, the others b
   Lookup,    // element of a buffer at a symbolic index: lookups[a]
-  Undef      // lanes never written, or read across lanes that do not take part; b: reason
+  Undef,     // lanes never written, or read across lanes that do not take part; b: UndefReason
+  Perm       // lane l takes lane perms[b][l] of node a (shuffles, strided reads)
+};
+
+// Why a value is undefined (Node::b of an Undef node).
+enum class UndefReason : uint8_t {
+  Register,       // register never written
+  Uninitialised,  // shared, local or global memory that nothing wrote
+  InactiveLane,   // shuffle from a lane that does not take part
+  Conflict,       // lanes of one store wrote different values to one address
+  OutOfBounds,    // load outside every buffer, or misaligned
+  Clock           // %clock, %globaltimer and other values that no input determines
 };
 
 // The static part of a node: what an instruction of the program does. Interned per trace.
+//
+// Result type of a node: Apply: comparisons and predicate logic Pred, IMulWide twice the operands'
+// width, FrexpExp S32, Popc, Clz and Bfind U32, all others `type`. Other kinds: `type` (of the bits
+// of constants too). Max and Min that were written as a comparison and a select carry mods.imm = 1:
+// in IEEE they are (a > b) ? a : b, resp. (a < b) ? a : b, also for NaN and signed zeros.
 struct Op {
   NodeKind kind = NodeKind::Apply;
   Fn fn = Fn::Add;
@@ -97,17 +113,49 @@ struct IndexedOut {
   uint32_t pc = 0;
 };
 
+// Several lanes of one store instruction wrote different values to one address: the cell is Undef.
+// Identical values (same node and lane, or same bits) are no conflict.
+struct StoreConflict {
+  int buffer = -1;                // -1: shared memory of the CTA
+  int64_t byte = 0;               // from the start of the buffer or of the CTA's shared window
+  uint32_t lanes = 0;             // the lanes that collide there
+  std::array<NodeId, 2> value{};  // the values of the first two, with their lanes
+  std::array<uint8_t, 2> lane{};
+  uint32_t pc = 0;
+  uint32_t cta = 0;
+};
+// An access outside every buffer or window, or misaligned. Loads give Undef, stores nothing.
+struct AccessFault {
+  uint64_t address = 0;
+  uint32_t lanes = 0;
+  uint8_t bytes = 0;
+  bool store = false, misaligned = false;
+  NodeId pred = kNoNode;  // the symbolic condition under which it happens, or kNoNode: always
+  uint32_t pc = 0;
+  uint32_t cta = 0;
+};
+// Entries of one CTA end (exclusive) in the vectors below.
+struct CtaEnd {
+  uint32_t cta = 0;  // linear id in the grid
+  uint32_t nodes = 0, stores = 0, atoms = 0, indexed = 0;
+};
+
 struct Trace {
   std::vector<Op> ops;
   std::vector<Node> nodes;  // nodes[0] is a dummy
   std::vector<uint64_t> constants;
   std::vector<std::array<uint64_t, kLanes>> const_vecs;
+  std::vector<std::array<NodeId, 2>> extra;
   std::vector<GatherPayload> gathers;
   std::vector<InputPayload> inputs;
   std::vector<LookupPayload> lookups;
   std::vector<StoreOut> stores;
   std::vector<AtomOut> atoms;
   std::vector<IndexedOut> indexed;
+  std::vector<std::array<uint8_t, kLanes>> perms;  // interned lane patterns
+  std::vector<StoreConflict> conflicts;
+  std::vector<AccessFault> faults;
+  std::vector<CtaEnd> ctas;        // in the order of execution
   uint64_t warp_instructions = 0;  // executed while tracing
 };
 
