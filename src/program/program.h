@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -147,6 +149,9 @@ struct SymbolicScalar {
 struct Argument {  // an argument of forward, in order
   std::string name;
   Arg value;
+  // Where the value comes from: "input:K" (K-th of get_inputs), "parameter:NAME", "state:NAME",
+  // "constant:NAME", "scalar" (a Python number, string or list), "none"; "" where unknown.
+  std::string source;
 };
 
 // Something seen while recording that is reported beside any verdict.
@@ -170,15 +175,51 @@ struct Program {
   // too.
   std::vector<TensorView> mutated;
   std::vector<Note> notes;
+
+  // Of exported references. form: "functional" (arguments are those of module_fn, in order) or
+  // "module" (inputs of Model.forward, then parameters and states in state_dict order, which a
+  // candidate may take or not).
+  std::string form;
+  std::vector<Argument> init_args;                       // get_init_inputs(), Python scalars alone
+  std::vector<std::pair<std::string, int64_t>> changed;  // altered module-level integers of ref.py
 };
 
-// JSON text and the bundle file (.assay): JSON index, blobs in one zstd archive, versioned.
+// Indices, sizes and view ranges are consistent (from_json and load_bundle have called it).
+// Errors: Invalid.
+Status validate(const Program& p);
+
+// JSON text (schema: docs/program_schema.md). Errors of the readers: Syntax (not JSON), Invalid
+// (wrong fields), Unsupported (newer schema).
 Result<std::string> to_json(const Program& p);
 Result<Program> from_json(std::string_view text);
+
+// What python/assay/export.py writes: the reference at its own shapes first, then at altered ones.
+struct ProgramSet {
+  struct Skipped {
+    std::vector<std::pair<std::string, int64_t>> changed;
+    std::string reason;
+  };
+  std::vector<Program> programs;
+  std::vector<Skipped> skipped;  // shapes that the reference rejects
+};
+Result<std::string> set_to_json(const ProgramSet& s);
+// Reads also a single Program; the Diag that a failed export left in the file is returned as such.
+Result<ProgramSet> set_from_json(std::string_view text);
+
+// The bundle file (.assay): magic, schema version, zstd-compressed JSON index, one zstd archive of
+// blobs (PTX texts, buffer data) stored once by content hash.
 struct Bundle {
   std::vector<Program> programs;
 };
 Status save_bundle(const Bundle& b, const std::string& path);
 Result<Bundle> load_bundle(const std::string& path);
+
+// Sizes above these are refused before anything of that size is allocated.
+struct BundleLimits {
+  uint64_t index_bytes = uint64_t{256} << 20;
+  uint64_t blob_bytes = uint64_t{8} << 30;
+};
+Result<std::string> bundle_to_bytes(const Bundle& b);
+Result<Bundle> bundle_from_bytes(std::string_view bytes, const BundleLimits& limits = {});
 
 }  // namespace assay::program
