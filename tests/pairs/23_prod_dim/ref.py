@@ -18,7 +18,7 @@ class Model(nn.Module):
 
 
 batch_size = 16
-dim1 = 48
+dim1 = 64
 dim2 = 256
 
 
