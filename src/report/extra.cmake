@@ -1,0 +1,1 @@
+target_compile_definitions(assay_report PUBLIC ASSAY_VERSION="${PROJECT_VERSION}")
