@@ -1,0 +1,16 @@
+# ./assay test [-R REGEX] [CTEST OPTION...]: unit and text tests, then, without options, Python
+# tests. Tests that need a GPU run where there is one.
+run_test() {
+  build_target all
+  find_nvcc
+  local failed=0 exclude=()
+  [[ -e /dev/nvidiactl ]] || exclude=(-LE gpu)
+  (cd "$build" && ctest --output-on-failure --no-tests=error -j "${ASSAY_JOBS:-$(nproc)}" \
+    "${exclude[@]}" "$@") || failed=1
+  if (($# == 0)); then
+    find_python
+    (cd "$root" && PYTHONPATH=python ASSAY_HOME=$build "$ASSAY_PYTHON" -m pytest tests/python) ||
+      failed=1
+  fi
+  return $failed
+}
