@@ -1,0 +1,342 @@
+#include "term/field_domain.h"
+
+#include <cfloat>
+#include <cmath>
+
+#include "base/ieee.h"
+
+namespace assay::term {
+namespace {
+
+constexpr uint32_t kAll = 0xffffffffu;
+
+template <class F>
+void for_lanes(uint32_t mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
+}
+
+void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = 0; }
+
+}  // namespace
+
+FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
+    : primes_(settings.prime),
+      snapper_(snapper),
+      seed_(mix64(settings.seed * 0x51ed2701 + static_cast<uint64_t>(settings.prime))),
+      salt_v_(mix64(seed_ ^ 0x1111)),
+      salt_e_(mix64(seed_ ^ 0x2222)),
+      with_exp_(settings.with_exp),
+      maxes_(mix64(seed_ ^ 0x3333)),
+      mins_(mix64(seed_ ^ 0x4444)) {
+  auto draw = [&](uint64_t k) { return to_element(mix64(seed_ ^ (0x9000 + k))); };
+  ln2_p_ = draw(1), ln2_q_ = draw(2), ln10_p_ = draw(3), ln10_q_ = draw(4);
+  sqrt_pi_p_ = draw(5), sqrt_pi_q_ = draw(6);
+  neg_max_f32_ = literal(Ty::F32, -FLT_MAX).v;
+  neg_max_f64_ = literal(Ty::F64, -DBL_MAX).v;
+  neg_max_f16_ = literal(Ty::F16, -65504.0).v;
+}
+
+// --- values -------------------------------------------------------------------------------------
+
+FieldDomain::Pair FieldDomain::add1(Pair a, Pair b) const {
+  return {f_add(primes_.p, a.v, b.v), f_add(primes_.q, a.e, b.e)};
+}
+FieldDomain::Pair FieldDomain::sub1(Pair a, Pair b) const {
+  return {f_sub(primes_.p, a.v, b.v), f_sub(primes_.q, a.e, b.e)};
+}
+
+// sqrt of a constant: exact for squares of rationals; sqrt(1/n) = 1 / sqrt(n).
+FieldDomain::Pair FieldDomain::root1(Pair a) {
+  if (a.v == 0) return {0, 0};
+  double value = 0;
+  if (is_const(a.v, &value) && value > 0) {
+    const double root = std::sqrt(value);
+    if (root == std::rint(root) && root < 1e6) return literal(Ty::F64, root);
+    const double inverse = 1.0 / root;
+    if (value < 1) {
+      Pair big{f_inv(primes_.p, a.v), f_inv(primes_.q, a.e)};
+      if (std::fabs(inverse - std::rint(inverse)) < 1e-9 * inverse && inverse < 1e6) {
+        const Pair n = literal(Ty::F64, std::rint(inverse));
+        if (f_mul(primes_.p, f_mul(primes_.p, n.v, n.v), a.v) == 1)
+          return {f_inv(primes_.p, n.v), f_inv(primes_.q, n.e)};
+      }
+      constants_[big.v] = 1.0 / value;
+      const Pair r = root1(big);
+      const Pair out{f_inv(primes_.p, r.v), f_inv(primes_.q, r.e)};
+      squares_[out.v] = a;
+      return out;
+    }
+  }
+  Pair out;
+  out.v = to_element(mix64(std::bit_cast<uint64_t>(a.v) ^ salt(Fn::Sqrt)));
+  out.e = e_hash(out.v);
+  squares_[out.v] = a;
+  have_roots_ = true;
+  return out;
+}
+
+FieldDomain::Pair FieldDomain::ideal_pair(const Ideal& ideal) {
+  const Modulus &p = primes_.p, &q = primes_.q;
+  auto rational_pair = [&](int64_t num, int64_t den) {
+    return Pair{f_mul(p, f_from_int(p, num), f_inv(p, f_from_int(p, den))),
+                f_mul(q, f_from_int(q, num), f_inv(q, f_from_int(q, den)))};
+  };
+  auto power = [&](const Modulus& m, double base, int k) {
+    const double r = f_pow(m, base, static_cast<uint64_t>(std::abs(k)));
+    return k < 0 ? f_inv(m, r) : r;
+  };
+  switch (ideal.kind) {
+    case Ideal::Kind::Rational:
+      return rational_pair(ideal.num, ideal.den);
+    case Ideal::Kind::Decimal: {
+      const Pair n = rational_pair(ideal.num, 1);
+      return {f_mul(p, n.v, power(p, 10.0, ideal.exp10)),
+              f_mul(q, n.e, power(q, 10.0, ideal.exp10))};
+    }
+    case Ideal::Kind::Dyadic:
+      return {f_from_double(p, ideal.value), f_from_double(q, ideal.value)};
+    case Ideal::Kind::Irrational:
+      break;
+  }
+  Pair out = rational_pair(ideal.num, 1);
+  auto times = [&](Pair x) { out = {f_mul(p, out.v, x.v), f_mul(q, out.e, x.e)}; };
+  auto root_of = [&](int64_t num, int64_t den) {
+    Pair r = rational_pair(num, den);
+    constants_[r.v] = static_cast<double>(num) / static_cast<double>(den);
+    return root1(r);
+  };
+  if (ideal.constant < 0) {
+    times(ideal.den > 0 ? root_of(1, ideal.den) : root_of(-ideal.den, 1));
+    return out;
+  }
+  const IrrationalConstant& c = irrationals()[static_cast<size_t>(ideal.constant)];
+  times(rational_pair(c.num, c.den));
+  times({power(p, ln2_p_, c.ln2), power(q, ln2_q_, c.ln2)});
+  times({power(p, ln10_p_, c.ln10), power(q, ln10_q_, c.ln10)});
+  times({power(p, sqrt_pi_p_, 2 * c.pi + c.sqrt_pi), power(q, sqrt_pi_q_, 2 * c.pi + c.sqrt_pi)});
+  if (c.sqrt_num != c.sqrt_den) times(root_of(c.sqrt_num, c.sqrt_den));
+  return out;
+}
+
+FieldDomain::Pair FieldDomain::literal(Ty type, double value) {
+  const Ideal& ideal = snapper_.snap(type, value);
+  const Pair out = ideal_pair(ideal);
+  constants_[out.v] = ideal.value;
+  return out;
+}
+
+FieldDomain::Pair FieldDomain::bits_pair(Ty type, uint64_t bits) {
+  const double key =
+      std::bit_cast<double>(mix64(bits + 0x1234567 * static_cast<uint64_t>(type)) >> 1);
+  if (const Pair* known = literals_.find(key)) return *known;
+  Pair out;
+  if (is_float(type)) {
+    out = literal(type, ieee_to_double(type, bits));
+  } else if (type == Ty::Pred) {
+    out = {bits != 0 ? 1.0 : 0.0, bits != 0 ? 1.0 : 0.0};
+  } else {
+    // Untyped and unsigned operands count as signed: sums and products agree modulo 2^w either way.
+    const uint32_t width = assay::bits(type);
+    int64_t v = static_cast<int64_t>(bits);
+    if (width < 64) v = static_cast<int64_t>(bits << (64 - width)) >> (64 - width);
+    if (type == Ty::U8 || type == Ty::U16) v = static_cast<int64_t>(bits);
+    out = {f_from_int(primes_.p, v), f_from_int(primes_.q, v)};
+    constants_[out.v] = static_cast<double>(v);
+  }
+  literals_[key] = out;
+  return out;
+}
+
+bool FieldDomain::is_const(double image, double* value) {
+  const double* known = constants_.find(image);
+  if (known == nullptr) return false;
+  *value = *known;
+  return true;
+}
+
+void FieldDomain::set_bits(uint64_t bits, Row& out) const {
+  clear_marks(out);
+  out.raw = kAll;
+  for (double& v : out.v) v = std::bit_cast<double>(bits);
+}
+
+void FieldDomain::set_bits(const uint64_t* bits, Row& out) const {
+  clear_marks(out);
+  out.raw = kAll;
+  for (int l = 0; l < kRow; ++l) out.v[l] = std::bit_cast<double>(bits[l]);
+}
+
+void FieldDomain::set_number(Ty type, double value, Row& out) {
+  clear_marks(out);
+  if (std::isinf(value)) {
+    (value > 0 ? out.pinf : out.ninf) = kAll;
+    value = 0;
+  }
+  const Pair c = literal(type, value);
+  for (int l = 0; l < kRow; ++l) {
+    out.v[l] = c.v;
+    out.e[l] = c.e;
+  }
+}
+
+void FieldDomain::set_integer(const int64_t* values, Row& out) const {
+  clear_marks(out);
+  for (int l = 0; l < kRow; ++l) {
+    out.v[l] = f_from_int(primes_.p, values[l]);
+    out.e[l] = f_from_int(primes_.q, values[l]);
+  }
+}
+
+void FieldDomain::set_undef(uint64_t tag, Row& out) const {
+  clear_marks(out);
+  out.undef = kAll;
+  for (int l = 0; l < kRow; ++l) {
+    out.v[l] = to_element(mix64(mix64(tag * 64 + static_cast<uint64_t>(l)) ^ salt_v_ ^ 0xdead));
+    out.e[l] = e_hash(out.v[l]);
+  }
+}
+
+FieldDomain::Cell FieldDomain::symbol_cell(uint64_t symbol, int64_t element) const {
+  const uint64_t h = mix64(static_cast<uint64_t>(element) + symbol * 0x9e3779b97f4a7c15ULL);
+  return {to_element(mix64(h ^ salt_v_)), to_element(mix64(h ^ salt_e_))};
+}
+
+void FieldDomain::symbol(uint64_t symbol, const int64_t* elements, uint32_t mask, Row& out) const {
+  clear_marks(out);
+  (void)mask;
+  const uint64_t base = symbol * 0x9e3779b97f4a7c15ULL;
+  for (int l = 0; l < kRow; ++l) {
+    const uint64_t h = mix64(static_cast<uint64_t>(elements[l]) + base);
+    out.v[l] = to_element(mix64(h ^ salt_v_));
+    out.e[l] = to_element(mix64(h ^ salt_e_));
+  }
+}
+
+FieldDomain::Cell FieldDomain::bits_cell(Ty type, uint64_t bits) {
+  if (is_float(type)) {
+    const double d = ieee_to_double(type, bits);
+    if (std::isinf(d)) return {d > 0 ? -1.0 : -2.0, 0};
+    if (std::isnan(d)) return {-3.0 - to_element(mix64(0x7ff8)), 0};
+  }
+  const Pair c = bits_pair(type, bits);
+  return {c.v, c.e};
+}
+
+FieldDomain::Cell FieldDomain::cell(const Row& row, int lane, Ty type) {
+  const uint32_t bit = 1u << lane;
+  if (row.raw & bit) return bits_cell(type, std::bit_cast<uint64_t>(row.v[lane]));
+  if (row.undef & bit) return {-3.0 - row.v[lane], 0};
+  if (row.pinf & bit) return {-1.0, 0};
+  if (row.ninf & bit) return {-2.0, 0};
+  return {row.v[lane], (row.taint & bit) != 0 ? -1.0 - row.e[lane] : row.e[lane]};
+}
+
+void FieldDomain::set_lane(Row& row, int lane, const Cell& cell) const {
+  const uint32_t bit = 1u << lane;
+  row.raw &= ~bit, row.pinf &= ~bit, row.ninf &= ~bit, row.undef &= ~bit, row.taint &= ~bit;
+  row.v[lane] = cell.v;
+  row.e[lane] = cell.e;
+  if (cell.v >= 0) {
+    if (cell.e < 0) {
+      row.taint |= bit;
+      row.e[lane] = -1.0 - cell.e;
+    }
+    return;
+  }
+  if (cell.v == -1.0) {
+    row.pinf |= bit;
+    row.v[lane] = 0;
+  } else if (cell.v == -2.0) {
+    row.ninf |= bit;
+    row.v[lane] = 0;
+  } else {
+    row.undef |= bit;
+    row.v[lane] = -3.0 - cell.v;
+    row.e[lane] = e_hash(row.v[lane]);
+  }
+}
+
+void FieldDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane) {
+  const uint32_t bit = 1u << lane;
+  auto move = [&](uint32_t& t, uint32_t f) {
+    t = ((f >> from_lane) & 1) != 0 ? t | bit : t & ~bit;
+  };
+  to.v[lane] = from.v[from_lane];
+  to.e[lane] = from.e[from_lane];
+  move(to.raw, from.raw);
+  move(to.pinf, from.pinf);
+  move(to.ninf, from.ninf);
+  move(to.undef, from.undef);
+  move(to.taint, from.taint);
+}
+
+const FieldDomain::Row& FieldDomain::typed(const Row& in, Ty type, Row& scratch, uint32_t mask) {
+  if ((in.raw & mask) == 0) return in;
+  scratch = in;
+  const uint64_t first = std::bit_cast<uint64_t>(in.v[__builtin_ctz(in.raw & mask)]);
+  Cell last = bits_cell(type, first);
+  uint64_t last_bits = first;
+  for_lanes(in.raw & mask, [&](int l) {
+    const uint64_t b = std::bit_cast<uint64_t>(in.v[l]);
+    if (b != last_bits) {
+      last = bits_cell(type, b);
+      last_bits = b;
+    }
+    set_lane(scratch, l, last);
+  });
+  scratch.raw &= ~mask;
+  for_lanes(scratch.raw, [&](int l) { scratch.v[l] = 0; });
+  scratch.raw = 0;
+  return scratch;
+}
+
+FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {
+  Row ra, rb, out;
+  set_number(Ty::F64, 0, ra);
+  rb = ra;
+  set_lane(ra, 0, a);
+  set_lane(rb, 0, b);
+  apply(fn, type, {}, &ra, &rb, nullptr, nullptr, out, 1);
+  return cell(out, 0, type);
+}
+
+void FieldDomain::lookup(uint64_t symbol, const Row& index, uint32_t mask, Row& out) {
+  Row scratch;
+  const Row& i = typed(index, Ty::S64, scratch, mask);
+  clear_marks(out);
+  out.undef = i.undef & mask;
+  row_hash(i.v, mix64(symbol ^ salt_v_ ^ 0x100c), out.v);
+  if (with_exp_)
+    for (int l = 0; l < kRow; ++l) out.e[l] = e_hash(out.v[l]);
+}
+
+void FieldDomain::oblige(Obligation::Kind kind, const Row& a, uint32_t mask) {
+  if (!record_obligations) return;
+  double last = -1;
+  for_lanes(mask, [&](int l) {
+    if (a.v[l] == last) return;
+    last = a.v[l];
+    double value = 0;
+    if (is_const(a.v[l], &value) && (value > 0 || (kind == Obligation::Kind::NonZero && value < 0)))
+      return;
+    obligations.push_back({kind, a.v[l], pc});
+  });
+}
+
+bool FieldDomain::rational(double image, int64_t* num, int64_t* den) const {
+  // Wang's rational reconstruction with |num|, den < 2^15: a random element passes with odds 2^-19.
+  const auto p = static_cast<int64_t>(primes_.p.p);
+  int64_t r0 = p, r1 = static_cast<int64_t>(image), s0 = 0, s1 = 1;
+  while (r1 >= (1 << 15)) {
+    const int64_t quotient = r0 / r1;
+    const int64_t r2 = r0 - quotient * r1, s2 = s0 - quotient * s1;
+    r0 = r1, r1 = r2, s0 = s1, s1 = s2;
+    if (std::abs(s1) >= (1 << 15)) return false;
+  }
+  if (s1 == 0) return false;
+  *num = s1 < 0 ? -r1 : r1;
+  *den = std::abs(s1);
+  return true;
+}
+
+}  // namespace assay::term

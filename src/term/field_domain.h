@@ -1,0 +1,149 @@
+#pragma once
+// The fingerprint: the image of a value at a random point. A value is (v in F_p, e in Z_q): v its
+// image, e its image as an exponent. exp(t) = g^e(t); other functions are hashes of v; max and min
+// are sets; if-then-else goes through a free field value for its condition. Equal images prove
+// equality over the reals where both sides are defined, up to a probability (see error_bound).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fn.h"
+#include "term/field.h"
+#include "term/image_map.h"
+#include "term/max_sets.h"
+#include "term/snap.h"
+
+namespace assay::term {
+
+// Something that must hold for a value to be defined: the image of the argument of a partial
+// function.
+struct Obligation {
+  enum class Kind : uint8_t { NonZero, Positive, NonNegative } kind;
+  double image;
+  uint32_t pc;
+};
+
+class FieldDomain {
+ public:
+  struct Row {
+    alignas(64) double v[kRow];
+    alignas(64) double e[kRow];
+    uint32_t raw = 0;  // v holds the concrete bits of an operand whose type its consumer knows
+    uint32_t pinf = 0, ninf = 0;
+    uint32_t undef = 0;  // depends on memory or lanes that nothing defined
+    uint32_t taint = 0;  // contains exp: e is additive only
+    bool special() const { return (pinf | ninf | undef) != 0; }
+  };
+  struct Cell {  // v < 0 marks: -1 +inf, -2 -inf; undef: v = -3 - image
+    double v = 0, e = 0;
+  };
+  struct Settings {
+    int prime = 0;
+    uint64_t seed = 1;
+    bool with_exp = true;  // e images are computed
+  };
+
+  FieldDomain(const Settings& settings, const Snapper& snapper);
+
+  void apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row* b, const Row* c,
+             const Row* d, Row& out, uint32_t mask);
+  void set_bits(uint64_t bits, Row& out) const;             // all lanes
+  void set_bits(const uint64_t* bits, Row& out) const;      // lane by lane
+  void set_number(Ty type, double value, Row& out);         // a literal, snapped
+  void set_integer(const int64_t* values, Row& out) const;  // lane by lane
+  void set_undef(uint64_t tag, Row& out) const;
+  void symbol(uint64_t symbol, const int64_t* elements, uint32_t mask, Row& out) const;
+  Cell symbol_cell(uint64_t symbol, int64_t element) const;
+  Cell bits_cell(Ty type, uint64_t bits);
+  // Element of a tensor at a symbolic index: congruence only.
+  void lookup(uint64_t symbol, const Row& index, uint32_t mask, Row& out);
+  // sum_k [index = lo + k] * table_k, with the last indicator 1 - (sum of the others).
+  void indicator(const Row& index, int64_t k, uint32_t mask, Row& out);
+
+  Cell cell(const Row& row, int lane, Ty type);
+  void set_lane(Row& row, int lane, const Cell& cell) const;
+  static void copy_lane(const Row& from, int from_lane, Row& to, int lane);
+
+  // Combines two cells (reductions across lanes and atomics).
+  Cell combine(Fn fn, Ty type, const Cell& a, const Cell& b);
+  bool is_const(double image, double* value);
+
+  // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
+  uint64_t divisions_by_zero = 0;  // draw again
+  std::vector<Obligation> obligations;
+  std::vector<std::string> folds;  // guards folded, for the list of snaps
+  uint32_t pc = 0;                 // set by the evaluator, for obligations
+  bool record_obligations = false;
+
+  const PrimePair& primes() const { return primes_; }
+  // Probability bound of a false equality for a cone of `nodes` operations of degree at most
+  // `degree`.
+  double error_bound(double degree) const { return degree / 2.8e14; }
+
+ private:
+  struct Pair {
+    double v = 0, e = 0;
+  };
+  struct LogForm {  // value = c * ln(E); c in F_p and Z_q
+    double c_p = 0, c_q = 0, arg = 0;
+    bool set = false;
+  };
+  struct Pred {  // [a > b] by kind
+    double a = 0, b = 0;
+    uint8_t kind = 0;  // 1: a > b, 2: a >= b, 3: a == b
+  };
+  const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask);
+  void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
+            uint32_t mask);
+  void opaque(Fn fn, const Row* a, const Row* b, const Row* c, Row& out, uint32_t mask);
+  void odd_even(Fn fn, const Row& a, bool odd, Row& out, uint32_t mask);
+  void mul(const Row& a, const Row& b, Row& out, uint32_t mask);
+  void add(const Row& a, const Row& b, Row& out, uint32_t mask);
+  void sub(const Row& a, const Row& b, Row& out, uint32_t mask);
+  void neg(const Row& a, Row& out, uint32_t mask);
+  void inverse(const Row& a, Row& out, uint32_t mask);
+  void exp_of(const Row& a, double scale_q, Row& out, uint32_t mask);
+  void log_of(const Row& a, double scale_p, double scale_q, Row& out, uint32_t mask);
+  void sqrt_of(const Row& a, Row& out, uint32_t mask);
+  void pow_of(const Row& a, const Row& b, Row& out, uint32_t mask);
+  void extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask);
+  Pair extremum1(bool is_max, Pair a, Pair b);
+  Pair relu1(Pair d) const;
+  Pair sub1(Pair a, Pair b) const;
+  Pair add1(Pair a, Pair b) const;
+  Pair root1(Pair a);
+  Pair pair_of(double image);
+  bool rational(double image, int64_t* num, int64_t* den) const;
+  void compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void fix_special(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void select1(Row& out, int l, const Row& p, const Row& a, const Row& b);
+  Pair literal(Ty type, double value);
+  Pair bits_pair(Ty type, uint64_t bits);
+  Pair ideal_pair(const Ideal& ideal);
+  void note_constants(Fn fn, Ty type, const Row& a, const Row& b, const Row& c, Row& out,
+                      uint32_t mask);
+  void oblige(Obligation::Kind kind, const Row& a, uint32_t mask);
+  double e_hash(double v) const { return to_element(mix64(std::bit_cast<uint64_t>(v) ^ salt_e_)); }
+  uint64_t salt(Fn fn) const { return mix64(seed_ * 977 + static_cast<uint64_t>(fn) + 1); }
+
+  PrimePair primes_;
+  const Snapper& snapper_;
+  uint64_t seed_, salt_v_, salt_e_;
+  bool with_exp_;
+  bool have_logs_ = false, have_roots_ = false;
+  double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
+  double neg_max_f32_, neg_max_f64_, neg_max_f16_;
+  MaxSets maxes_, mins_;
+  ImageMap<double> exponents_;  // image of a set or leaf of one -> its e image
+  ImageMap<double> constants_;  // image -> value
+  ImageMap<LogForm> logs_;      // image -> c ln(arg)
+  ImageMap<Pair> squares_;      // image of a root -> its square (v, e)
+  ImageMap<Pred> preds_;
+  ImageMap<std::array<double, 4>> packs_;  // image -> (lo v, lo e, hi v, hi e)
+  ImageMap<Pair> literals_;                // by type and bits
+};
+
+}  // namespace assay::term

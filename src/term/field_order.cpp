@@ -1,0 +1,327 @@
+// Field semantics of order: maxima, minima, comparisons, selection.
+#include <cfloat>
+#include <cmath>
+
+#include "term/field_domain.h"
+
+namespace assay::term {
+namespace {
+
+template <class F>
+void for_lanes(uint32_t mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
+}
+
+}  // namespace
+
+// max(d, 0), with max(-d, 0) = max(d, 0) - d: one hash for {d, -d}.
+FieldDomain::Pair FieldDomain::relu1(Pair d) const {
+  if (d.v == 0) return {0, 0};
+  const double n = primes_.p.p - d.v;
+  const bool flip = n < d.v;
+  Pair r;
+  r.v = to_element(mix64(std::bit_cast<uint64_t>(flip ? n : d.v) ^ salt(Fn::Max)));
+  r.e = e_hash(r.v);
+  return flip ? add1(r, d) : r;
+}
+
+FieldDomain::Pair FieldDomain::pair_of(double image) {
+  const double* e = exponents_.find(image);
+  return {image, e != nullptr ? *e : e_hash(image)};
+}
+
+// One lane of max (min). Two values: b + relu(a - b), which is symmetric and moves with a shift;
+// more: a set. Constants in a set are reduced to one; clamps are brought to min(max(x, lo), hi).
+FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
+  if (a.v == b.v) return a;
+  double ka = 0, kb = 0;
+  const bool ca = is_const(a.v, &ka), cb = is_const(b.v, &kb);
+  if (ca && cb) return (is_max ? ka >= kb : ka <= kb) ? a : b;
+  if (ca) {
+    std::swap(a, b);
+    std::swap(ka, kb);
+  }
+  MaxSets& sets = is_max ? maxes_ : mins_;
+  MaxSets& duals = is_max ? mins_ : maxes_;
+  if (ca || cb) {
+    // b is the constant.
+    if (is_max && (b.v == neg_max_f32_ || b.v == neg_max_f64_ || b.v == neg_max_f16_)) return a;
+    if (!is_max && (b.v == f_neg(primes_.p, neg_max_f32_) ||
+                    b.v == f_neg(primes_.p, neg_max_f64_) || b.v == f_neg(primes_.p, neg_max_f16_)))
+      return a;
+    for (bool dual : {false, true}) {
+      MaxSets& s = dual ? duals : sets;
+      if (!s.is_set(a.v)) continue;
+      std::vector<double> leaves = s.leaves(a.v);
+      if (leaves.size() > 64) continue;
+      for (size_t k = 0; k < leaves.size(); ++k) {
+        double other = 0;
+        if (!is_const(leaves[k], &other)) continue;
+        if (!dual) {
+          if (is_max ? other >= kb : other <= kb) return a;
+          leaves[k] = leaves.back();
+          leaves.pop_back();
+          Pair rest = pair_of(leaves[0]);
+          for (size_t j = 1; j < leaves.size(); ++j)
+            rest = extremum1(is_max, rest, pair_of(leaves[j]));
+          return extremum1(is_max, rest, b);
+        }
+        // max(min(x, hi), lo): lo if hi <= lo. The canonical order keeps min outermost.
+        const double hi = other;
+        if (is_max ? hi <= kb : hi >= kb) return b;
+        if (is_max) {
+          const double hi_image = leaves[k];
+          leaves[k] = leaves.back();
+          leaves.pop_back();
+          Pair rest = pair_of(leaves[0]);
+          for (size_t j = 1; j < leaves.size(); ++j)
+            rest = extremum1(false, rest, pair_of(leaves[j]));
+          return extremum1(false, extremum1(true, rest, b), pair_of(hi_image));
+        }
+      }
+    }
+  }
+  if (!exponents_.find(a.v)) exponents_[a.v] = a.e;
+  if (!exponents_.find(b.v)) exponents_[b.v] = b.e;
+  const double joined = sets.join(a.v, b.v);
+  if (joined == a.v) return a;
+  if (joined == b.v) return b;
+  if (!sets.is_set(a.v) && !sets.is_set(b.v)) {
+    const Pair d = is_max ? sub1(a, b) : sub1(b, a);
+    const Pair r = relu1(d);
+    const Pair two = is_max ? add1(b, r) : sub1(b, r);
+    sets.alias(joined, two.v);
+    exponents_[two.v] = two.e;
+    return two;
+  }
+  // A set reached in another way may have an alias (two leaves: the relu form).
+  const double image = sets.canonical(joined);
+  if (const double* e = exponents_.find(image)) return {image, *e};
+  return {image, e_hash(image)};
+}
+
+void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask) {
+  const uint32_t top_a = is_max ? a.pinf : a.ninf, top_b = is_max ? b.pinf : b.ninf;
+  const uint32_t low_a = is_max ? a.ninf : a.pinf, low_b = is_max ? b.ninf : b.pinf;
+  const uint32_t taint = a.taint | b.taint, undef = (a.undef | b.undef) & mask;
+  uint32_t top = 0, low = 0;
+  for_lanes(mask, [&](int l) {
+    const uint32_t bit = 1u << l;
+    const Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
+    Pair r;
+    if ((top_a | top_b) & bit) {
+      top |= bit;
+    } else if (low_a & low_b & bit) {
+      low |= bit;
+    } else if (low_a & bit) {
+      r = y;
+    } else if (low_b & bit) {
+      r = x;
+    } else {
+      r = extremum1(is_max, x, y);
+    }
+    out.v[l] = r.v;
+    out.e[l] = r.e;
+  });
+  out.raw = 0;
+  out.undef = undef;
+  out.taint = taint;
+  out.pinf = is_max ? top : low;
+  out.ninf = is_max ? low : top;
+}
+
+// [a > b] and its relatives from one hash of {d, -d}, d = a - b, with [d>0] + [d<0] + [d=0] = 1.
+void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
+  const Modulus& p = primes_.p;
+  const Row ca = a, cb = b;
+  out.raw = out.pinf = out.ninf = out.taint = 0;
+  out.undef = (ca.undef | cb.undef) & mask;
+  auto numeric = [&](int l,
+                     double* value) {  // of a lane whose order against finite values is known
+    if ((ca.pinf >> l) & 1 || (cb.ninf >> l) & 1) return *value = 1, true;
+    if ((ca.ninf >> l) & 1 || (cb.pinf >> l) & 1) return *value = -1, true;
+    double va = 0, vb = 0;
+    const bool ka = is_const(ca.v[l], &va), kb = is_const(cb.v[l], &vb);
+    if (ka && kb) return *value = va - vb, true;
+    // Finite values lie above -FLT_MAX: a sentinel of that size decides the comparison.
+    if (kb && (std::fabs(vb) == FLT_MAX || std::fabs(vb) == DBL_MAX))
+      return *value = vb < 0 ? 1 : -1, true;
+    if (ka && (std::fabs(va) == FLT_MAX || std::fabs(va) == DBL_MAX))
+      return *value = va < 0 ? -1 : 1, true;
+    return false;
+  };
+  for_lanes(mask, [&](int l) {
+    double sign = 0;
+    const double d = f_sub(p, ca.v[l], cb.v[l]);
+    const bool both_inf = ((ca.pinf & cb.pinf) | (ca.ninf & cb.ninf)) >> l & 1;
+    bool known = numeric(l, &sign);
+    if (both_inf || (d == 0 && !known)) known = true, sign = 0;
+    double gt, lt, eq;
+    if (known) {
+      gt = sign > 0, lt = sign < 0, eq = sign == 0;
+    } else {
+      const double n = p.p - d;
+      const bool flip = n < d;
+      const double s = flip ? n : d;
+      const double up = to_element(mix64(std::bit_cast<uint64_t>(s) ^ salt(Fn::Gt)));
+      const double down = to_element(mix64(std::bit_cast<uint64_t>(s) ^ salt(Fn::Lt)));
+      gt = flip ? down : up;
+      lt = flip ? up : down;
+      eq = f_sub(p, f_sub(p, 1, gt), lt);
+    }
+    double r = 0;
+    Pred pred;
+    switch (fn) {
+      case Fn::Gt:
+      case Fn::Gtu:
+        r = gt, pred = {ca.v[l], cb.v[l], 1};
+        break;
+      case Fn::Lt:
+      case Fn::Ltu:
+        r = lt, pred = {cb.v[l], ca.v[l], 1};
+        break;
+      case Fn::Ge:
+      case Fn::Geu:
+        r = f_sub(p, 1, lt), pred = {ca.v[l], cb.v[l], 2};
+        break;
+      case Fn::Le:
+      case Fn::Leu:
+        r = f_sub(p, 1, gt), pred = {cb.v[l], ca.v[l], 2};
+        break;
+      case Fn::Eq:
+      case Fn::Equ:
+        r = eq, pred = {ca.v[l], cb.v[l], 3};
+        break;
+      case Fn::Ne:
+      case Fn::Neu:
+        r = f_sub(p, 1, eq), pred = {ca.v[l], cb.v[l], 4};
+        break;
+      case Fn::Num:
+        r = 1;
+        break;  // values of the domain are finite
+      case Fn::Nan:
+      case Fn::IsInf:
+        r = 0;
+        break;
+      default:
+        break;
+    }
+    out.v[l] = r;
+    out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
+    if (!known && pred.kind != 0) preds_[r] = pred;
+  });
+}
+
+void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
+  const Modulus& p = primes_.p;
+  const Row ca = a, cb = b;
+  out.raw = out.pinf = out.ninf = out.taint = 0;
+  out.undef = (ca.undef | (fn == Fn::PNot ? 0 : cb.undef)) & mask;
+  for_lanes(mask, [&](int l) {
+    const double x = ca.v[l], y = cb.v[l];
+    double r = 0;
+    switch (fn) {
+      case Fn::PNot:
+        r = f_sub(p, 1, x);
+        break;
+      case Fn::PAnd:
+        r = x == y ? x : f_mul(p, x, y);
+        if (x == f_sub(p, 1, y)) r = 0;
+        break;
+      case Fn::POr:
+        r = x == y ? x : f_sub(p, f_add(p, x, y), f_mul(p, x, y));
+        if (x == f_sub(p, 1, y)) r = 1;
+        break;
+      default: {  // x + y - 2xy
+        const double xy = f_mul(p, x, y);
+        r = x == y ? 0 : f_sub(p, f_add(p, x, y), f_add(p, xy, xy));
+      }
+    }
+    out.v[l] = r;
+    out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
+    if (fn == Fn::PNot) {
+      if (const Pred* known = preds_.find(x)) {
+        const Pred n = *known;
+        if (n.kind == 1) preds_[r] = {n.b, n.a, 2};
+        if (n.kind == 2) preds_[r] = {n.b, n.a, 1};
+        if (n.kind == 3 || n.kind == 4) preds_[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
+      }
+    }
+  });
+}
+
+void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row& b) {
+  const Modulus &mp = primes_.p, &mq = primes_.q;
+  Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
+  double c = p.v[l], ce = p.e[l];
+  auto set = [&](Pair r) { out.v[l] = r.v, out.e[l] = r.e; };
+  const Pred* known = preds_.find(c);
+  if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
+    const Pred pred = *known;
+    if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
+    if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
+    const double d = f_sub(mp, pred.a, pred.b);
+    // x - y = k d with k a small rational: both arms meet at d = 0, so > and >= agree: y + k max(d,
+    // 0).
+    const double diff = f_sub(mp, x.v, y.v);
+    int64_t num = 0, den = 1;
+    const double k = f_mul(mp, diff, f_inv(mp, d));
+    if (rational(k, &num, &den)) {
+      const double kq = f_mul(mq, f_from_int(mq, num), f_inv(mq, f_from_int(mq, den)));
+      // d's exponent image from the arms: (x.e - y.e) / k.
+      const Pair r = relu1({d, f_mul(mq, f_sub(mq, x.e, y.e), f_inv(mq, kq))});
+      return set(add1(y, {f_mul(mp, k, r.v), f_mul(mq, kq, r.e)}));
+    }
+    // softplus: x > threshold ? x : ln(1 + e^x), equal beyond the threshold up to rounding.
+    double threshold = 0;
+    const LogForm* log = logs_.find(y.v);
+    if (log != nullptr && log->set && x.v == pred.a && is_const(pred.b, &threshold) &&
+        threshold >= 15 &&
+        log->arg == f_add(mp, 1, f_pow(mp, primes_.exp(f_mul(mq, x.e, f_inv(mq, log->c_q))), 1))) {
+      if (folds.empty())
+        folds.push_back("x > " + std::to_string(threshold) +
+                        " ? x : log(1 + exp(x)) = log(1 + exp(x))");
+      return set(y);
+    }
+  }
+  set({f_add(mp, y.v, f_mul(mp, c, f_sub(mp, x.v, y.v))),
+       f_add(mq, y.e, f_mul(mq, ce, f_sub(mq, x.e, y.e)))});
+}
+
+void FieldDomain::select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask) {
+  const Row cp = p, ca = a, cb = b;
+  out.raw = out.pinf = out.ninf = out.undef = out.taint = 0;
+  for_lanes(mask, [&](int l) {
+    const uint32_t bit = 1u << l;
+    const bool same = ca.v[l] == cb.v[l] && ((ca.pinf ^ cb.pinf) & bit) == 0 &&
+                      ((ca.ninf ^ cb.ninf) & bit) == 0 && ((ca.undef ^ cb.undef) & bit) == 0;
+    if ((cp.undef & bit) == 0 && (cp.v[l] == 0 || cp.v[l] == 1 || same)) {
+      copy_lane(cp.v[l] == 0 ? cb : ca, l, out, l);
+      return;
+    }
+    const uint32_t infinite = (ca.pinf | ca.ninf | cb.pinf | cb.ninf) & bit;
+    out.undef |= (cp.undef | ca.undef | cb.undef) & bit;
+    out.taint |= (ca.taint | cb.taint) & bit;
+    if (infinite != 0) {  // a choice between a value and an infinity: opaque
+      const uint64_t tag = ((ca.pinf >> l) & 1) | ((ca.ninf >> l) & 1) << 1 |
+                           ((cb.pinf >> l) & 1) << 2 | ((cb.ninf >> l) & 1) << 3;
+      uint64_t h = mix64(std::bit_cast<uint64_t>(cp.v[l]) ^ tag ^ salt(Fn::Select));
+      if (((ca.pinf | ca.ninf) & bit) == 0) h = mix64(h ^ std::bit_cast<uint64_t>(ca.v[l]));
+      if (((cb.pinf | cb.ninf) & bit) == 0) h = mix64(h ^ std::bit_cast<uint64_t>(cb.v[l]) * 3);
+      out.v[l] = to_element(h);
+      out.e[l] = e_hash(out.v[l]);
+      return;
+    }
+    select1(out, l, cp, ca, cb);
+  });
+}
+
+void FieldDomain::indicator(const Row& index, int64_t k, uint32_t mask, Row& out) {
+  Row value;
+  int64_t ks[kRow];
+  for (auto& x : ks) x = k;
+  set_integer(ks, value);
+  apply(Fn::Eq, Ty::S64, {}, &index, &value, nullptr, nullptr, out, mask);
+}
+
+}  // namespace assay::term

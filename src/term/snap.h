@@ -1,0 +1,57 @@
+#pragma once
+// Literals to ideals (check_engine.md D1): a float literal stands for the real number whose
+// rounding it is, chosen by a function of its bits and type alone, so that both sides agree without
+// looking at each other.
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.h"
+
+namespace assay::term {
+
+struct Ideal {
+  enum class Kind : uint8_t {
+    Rational,   // num / den
+    Decimal,    // num * 10^exp10
+    Dyadic,     // the double itself
+    Irrational  // sign * base^(power): see IrrationalBase
+  } kind = Kind::Dyadic;
+  int64_t num = 0, den = 1;
+  int exp10 = 0;
+  double value = 0;      // nearest double
+  int constant = -1;     // Irrational: index in irrationals(), or -1: num * sqrt(den)^-1 below
+  std::string text;      // "sqrt(1/2)", "1/49"
+  bool snapped = false;  // differs from the literal's own value
+};
+
+// Irrational constants are products of powers of these bases.
+struct IrrationalConstant {
+  const char* text;
+  long double value;
+  int num, den;            // rational factor
+  int ln2, ln10, pi;       // exponents of ln 2, ln 10, pi
+  int sqrt_num, sqrt_den;  // times sqrt(sqrt_num / sqrt_den)
+  int sqrt_pi;             // times pi^(sqrt_pi / 2)
+};
+const std::vector<IrrationalConstant>& irrationals();
+
+class Snapper {
+ public:
+  // dims: every dimension that occurs in either program; 1/n is an ideal if n divides a product of
+  // them, 1/sqrt(d) if d is one of them.
+  explicit Snapper(std::vector<int64_t> dims);
+  const Ideal& snap(Ty type, double value) const;
+  // The literals that were moved, as (literal, ideal), in order of first use.
+  const std::vector<std::pair<std::string, std::string>>& moved() const { return moved_; }
+
+ private:
+  Ideal compute(Ty type, double value) const;
+  bool divides_dims(int64_t n) const;
+  std::vector<int64_t> dims_;
+  mutable std::unordered_map<uint64_t, Ideal> cache_;
+  mutable std::vector<std::pair<std::string, std::string>> moved_;
+};
+
+}  // namespace assay::term
