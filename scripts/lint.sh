@@ -8,7 +8,7 @@ run_lint() {
   build_target programs # compile_commands.json and generated files
   cd "$root"
   "$cache/tools/bin/ruff" check -q python tests || failed=1
-  shellcheck -s bash -e SC1091,SC2154 assay scripts/*.sh .ci/run || failed=1
+  shellcheck assay scripts/*.sh .ci/run || failed=1
   tidy_files "$limit" || failed=1
   return $failed
 }
