@@ -109,6 +109,16 @@ ROW_CLONES void row_hash_even(const Modulus& m, const double* a, uint64_t salt, 
   }
 }
 
+ROW_CLONES void row_symbol(uint64_t symbol, uint64_t salt_v, uint64_t salt_e,
+                           const int64_t* elements, double* v, double* e) {
+#pragma GCC ivdep
+  for (int l = 0; l < kRow; ++l) {
+    const uint64_t h = mix64(static_cast<uint64_t>(elements[l]) + symbol);
+    v[l] = to_element(mix64(h ^ salt_v));
+    e[l] = to_element(mix64(h ^ salt_e));
+  }
+}
+
 double f_add(const Modulus& m, double a, double b) {
   const double s = a + b;
   return s >= m.p ? s - m.p : s;

@@ -27,6 +27,10 @@ void row_inv(const Modulus& m, const double* a, double* out);
 void row_hash(const double* a, uint64_t salt, double* out);
 void row_hash_even(const Modulus& m, const double* a, uint64_t salt, double* out);
 
+// Images of the elements of a symbol: v by one salt, e by the other.
+void row_symbol(uint64_t symbol, uint64_t salt_v, uint64_t salt_e, const int64_t* elements,
+                double* v, double* e);
+
 double f_add(const Modulus& m, double a, double b);
 double f_sub(const Modulus& m, double a, double b);
 double f_neg(const Modulus& m, double a);

@@ -196,20 +196,17 @@ void FieldDomain::set_undef(uint64_t tag, Row& out) const {
   }
 }
 
-FieldDomain::Cell FieldDomain::symbol_cell(uint64_t symbol, int64_t element) const {
-  const uint64_t h = mix64(static_cast<uint64_t>(element) + symbol * 0x9e3779b97f4a7c15ULL);
-  return {to_element(mix64(h ^ salt_v_)), to_element(mix64(h ^ salt_e_))};
-}
-
-void FieldDomain::symbol(uint64_t symbol, const int64_t* elements, uint32_t mask, Row& out) const {
+void FieldDomain::symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
+                         Row& out) {
   clear_marks(out);
-  (void)mask;
-  const uint64_t base = symbol * 0x9e3779b97f4a7c15ULL;
-  for (int l = 0; l < kRow; ++l) {
-    const uint64_t h = mix64(static_cast<uint64_t>(elements[l]) + base);
-    out.v[l] = to_element(mix64(h ^ salt_v_));
-    out.e[l] = to_element(mix64(h ^ salt_e_));
-  }
+  row_symbol(symbol * 0x9e3779b97f4a7c15ULL, salt_v_, salt_e_, elements, out.v, out.e);
+  if (is_float(type)) return;
+  auto range = int_ranges_.find(symbol);
+  if (range == int_ranges_.end()) return;
+  for_lanes(mask, [&](int l) {
+    IntForm& f = ints_[out.v[l]];
+    f = {{out.v[l], out.e[l]}, 1, 0, range->second.first, range->second.second};
+  });
 }
 
 FieldDomain::Cell FieldDomain::bits_cell(Ty type, uint64_t bits) {
@@ -300,14 +297,25 @@ FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell
   return cell(out, 0, type);
 }
 
-void FieldDomain::lookup(uint64_t symbol, const Row& index, uint32_t mask, Row& out) {
+void FieldDomain::broadcast(const Row& from, int lane, Row& out) const {
+  auto spread = [&](uint32_t marks) { return ((marks >> lane) & 1) != 0 ? kAll : 0u; };
+  const double v = from.v[lane], e = from.e[lane];
+  const Row marks_of = {{},
+                        {},
+                        spread(from.raw),
+                        spread(from.pinf),
+                        spread(from.ninf),
+                        spread(from.undef),
+                        spread(from.taint)};
+  for (int l = 0; l < kRow; ++l) out.v[l] = v, out.e[l] = e;
+  out.raw = marks_of.raw, out.pinf = marks_of.pinf, out.ninf = marks_of.ninf;
+  out.undef = marks_of.undef, out.taint = marks_of.taint;
+}
+
+void FieldDomain::fix_type(Ty type, Row& row, uint32_t mask) {
   Row scratch;
-  const Row& i = typed(index, Ty::S64, scratch, mask);
-  clear_marks(out);
-  out.undef = i.undef & mask;
-  row_hash(i.v, mix64(symbol ^ salt_v_ ^ 0x100c), out.v);
-  if (with_exp_)
-    for (int l = 0; l < kRow; ++l) out.e[l] = e_hash(out.v[l]);
+  const Row& t = typed(row, type, scratch, mask);
+  if (&t != &row) row = t;
 }
 
 void FieldDomain::oblige(Obligation::Kind kind, const Row& a, uint32_t mask) {

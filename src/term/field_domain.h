@@ -5,13 +5,16 @@
 // equality over the reals where both sides are defined, up to a probability (see error_bound).
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/fn.h"
+#include "machine/trace.h"
 #include "term/field.h"
 #include "term/image_map.h"
 #include "term/max_sets.h"
 #include "term/snap.h"
+#include "term/store.h"
 
 namespace assay::term {
 
@@ -52,14 +55,21 @@ class FieldDomain {
   void set_number(Ty type, double value, Row& out);         // a literal, snapped
   void set_integer(const int64_t* values, Row& out) const;  // lane by lane
   void set_undef(uint64_t tag, Row& out) const;
-  void symbol(uint64_t symbol, const int64_t* elements, uint32_t mask, Row& out) const;
-  Cell symbol_cell(uint64_t symbol, int64_t element) const;
+  void symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask, Row& out);
   Cell bits_cell(Ty type, uint64_t bits);
-  // Element of a tensor at a symbolic index: congruence only.
-  void lookup(uint64_t symbol, const Row& index, uint32_t mask, Row& out);
-  // sum_k [index = lo + k] * table_k, with the last indicator 1 - (sum of the others).
-  void indicator(const Row& index, int64_t k, uint32_t mask, Row& out);
+  // Integer symbols range over [lo, hi) (the operator's rule and the example).
+  void set_int_range(uint64_t symbol, int64_t lo, int64_t hi) { int_ranges_[symbol] = {lo, hi}; }
+  // Element base[l] + index of a buffer. If the index is affine in one integer symbol k with at
+  // most 4096 values: sum_k [k] * x_k; else, for buffers of inputs, a congruent function of the
+  // element.
+  void lookup(Store<FieldDomain>& store, int buffer, Ty type, const Row& index, const int64_t* base,
+              int64_t lo, int64_t hi, uint32_t mask, Row& out);
+  void scatter(Store<FieldDomain>& store, const machine::IndexedOut& out, const Row& index,
+               const Row& value, const Row* pred);
 
+  void clear(Row& out) const { out.raw = out.pinf = out.ninf = out.undef = out.taint = 0; }
+  void broadcast(const Row& from, int lane, Row& out) const;
+  void fix_type(Ty type, Row& row, uint32_t mask);  // raw lanes take a type
   Cell cell(const Row& row, int lane, Ty type);
   void set_lane(Row& row, int lane, const Cell& cell) const;
   static void copy_lane(const Row& from, int from_lane, Row& to, int lane);
@@ -69,6 +79,7 @@ class FieldDomain {
   bool is_const(double image, double* value);
 
   // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
+  uint64_t unknown_scatters = 0;   // stores at an index of unknown form
   uint64_t divisions_by_zero = 0;  // draw again
   std::vector<Obligation> obligations;
   std::vector<std::string> folds;  // guards folded, for the list of snaps
@@ -84,13 +95,20 @@ class FieldDomain {
   struct Pair {
     double v = 0, e = 0;
   };
+  struct Pred {  // [a > b] by kind
+    double a = 0, b = 0;
+    uint8_t kind = 0;  // 1: a > b, 2: a >= b, 3: a == b, 4: a != b
+  };
+  struct IntForm {  // scale * symbol + shift, symbol in [lo, hi)
+    Pair symbol;
+    int64_t scale = 1, shift = 0, lo = 0, hi = 0;
+  };
+  void int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row& out, int l);
+  Pair indicator1(const IntForm& f, int64_t k);
+  void int_laws(Fn fn, const Row& a, const Row& b, const Row& out, uint32_t mask);
   struct LogForm {  // value = c * ln(E); c in F_p and Z_q
     double c_p = 0, c_q = 0, arg = 0;
     bool set = false;
-  };
-  struct Pred {  // [a > b] by kind
-    double a = 0, b = 0;
-    uint8_t kind = 0;  // 1: a > b, 2: a >= b, 3: a == b
   };
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask);
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
@@ -144,6 +162,9 @@ class FieldDomain {
   ImageMap<Pred> preds_;
   ImageMap<std::array<double, 4>> packs_;  // image -> (lo v, lo e, hi v, hi e)
   ImageMap<Pair> literals_;                // by type and bits
+  ImageMap<IntForm> ints_;                 // integers that are affine in one symbol
+  std::unordered_map<uint64_t, std::pair<int64_t, int64_t>> int_ranges_;
+  ImageMap<Pair> last_indicator_;  // image of a symbol -> indicator of its largest value
 };
 
 }  // namespace assay::term

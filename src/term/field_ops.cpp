@@ -708,6 +708,8 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
   const bool constants = mask != 0 && constants_.find(a.v[__builtin_ctz(mask)]) != nullptr;
   const bool keep = inf != 0 || constants;
   const Row ca = keep ? a : Row{}, cb = keep ? b : Row{}, cc = keep ? c : Row{};
+  const bool ints = f.cls == FnClass::I && f.arity == 2 && ints_.size() != 0;
+  const Row ia = ints ? a : Row{}, ib = ints ? b : Row{};
   switch (fn) {
     case Fn::IAdd:
       real(Fn::Add, type, mods, a, b, c, out, mask);
@@ -761,6 +763,7 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
   } else {
     out.undef = undef;
   }
+  if (ints) int_laws(fn, ia, ib, out, mask);
   if (constants) note_constants(fn, type, ca, cb, cc, out, mask & ~(undef | inf));
   if (mods.sat && is_float(type) && fn != Fn::Sat) {
     const Row copy = out;

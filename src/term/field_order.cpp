@@ -153,6 +153,14 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   for_lanes(mask, [&](int l) {
     double sign = 0;
     const double d = f_sub(p, ca.v[l], cb.v[l]);
+    const IntForm* fi = ints_.find(ca.v[l]);
+    const IntForm* fj = fi != nullptr ? nullptr : ints_.find(cb.v[l]);
+    double k = 0;
+    if ((fi != nullptr && is_const(cb.v[l], &k)) || (fj != nullptr && is_const(ca.v[l], &k))) {
+      const IntForm f = fi != nullptr ? *fi : *fj;
+      int_compare(fn, f, static_cast<int64_t>(k), fi != nullptr, out, l);
+      return;
+    }
     const bool both_inf = ((ca.pinf & cb.pinf) | (ca.ninf & cb.ninf)) >> l & 1;
     bool known = numeric(l, &sign);
     if (both_inf || (d == 0 && !known)) known = true, sign = 0;
@@ -210,6 +218,57 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
     if (!known && pred.kind != 0) preds_[r] = pred;
   });
+}
+
+// Comparison of scale * symbol + shift with k: a sum of the indicators for which it holds.
+void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row& out, int l) {
+  Pair sum{0, 0};
+  uint64_t held = 0;
+  const auto total = static_cast<uint64_t>(f.hi - f.lo);
+  auto holds = [&](int64_t s) {
+    const int64_t x = f.scale * s + f.shift, a = left ? x : k, b = left ? k : x;
+    switch (fn) {
+      case Fn::Eq:
+      case Fn::Equ:
+        return a == b;
+      case Fn::Ne:
+      case Fn::Neu:
+        return a != b;
+      case Fn::Lt:
+      case Fn::Ltu:
+        return a < b;
+      case Fn::Le:
+      case Fn::Leu:
+        return a <= b;
+      case Fn::Gt:
+      case Fn::Gtu:
+        return a > b;
+      case Fn::Ge:
+      case Fn::Geu:
+        return a >= b;
+      default:
+        return true;
+    }
+  };
+  auto emit = [&](double v, double e) { out.v[l] = v, out.e[l] = e; };
+  if (total > (1u << 20)) {  // only the ends can decide it cheaply
+    const bool first = holds(f.lo), last = holds(f.hi - 1);
+    const bool point = fn == Fn::Eq || fn == Fn::Equ || fn == Fn::Ne || fn == Fn::Neu;
+    if (!point && first == last) return emit(first, first);
+    const double h = to_element(
+        mix64(std::bit_cast<uint64_t>(f.symbol.v) ^
+              mix64(static_cast<uint64_t>(k * 64) + static_cast<uint64_t>(fn)) ^
+              mix64(static_cast<uint64_t>(f.scale) * 31 + static_cast<uint64_t>(f.shift))));
+    return emit(h, e_hash(h));
+  }
+  for (int64_t s = f.lo; s < f.hi; ++s) held += holds(s) ? 1 : 0;
+  if (held == 0) return emit(0, 0);
+  if (held == total) return emit(1, 1);
+  const bool complement = held * 2 > total;
+  for (int64_t s = f.lo; s < f.hi; ++s)
+    if (holds(s) != complement) sum = add1(sum, indicator1(f, s));
+  if (complement) sum = sub1({1, 1}, sum);
+  emit(sum.v, sum.e);
 }
 
 void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
@@ -316,12 +375,144 @@ void FieldDomain::select(const Row& p, const Row& a, const Row& b, Row& out, uin
   });
 }
 
-void FieldDomain::indicator(const Row& index, int64_t k, uint32_t mask, Row& out) {
-  Row value;
-  int64_t ks[kRow];
-  for (auto& x : ks) x = k;
-  set_integer(ks, value);
-  apply(Fn::Eq, Ty::S64, {}, &index, &value, nullptr, nullptr, out, mask);
+// [symbol = k]: a free value for every k but the largest, whose indicator is 1 minus the others.
+FieldDomain::Pair FieldDomain::indicator1(const IntForm& f, int64_t k) {
+  if (k < f.lo || k >= f.hi) return {0, 0};
+  auto free = [&](int64_t j) {
+    Pair r;
+    r.v = to_element(mix64(std::bit_cast<uint64_t>(f.symbol.v) ^
+                           mix64(static_cast<uint64_t>(j) ^ salt(Fn::Eq))));
+    r.e = e_hash(r.v);
+    return r;
+  };
+  if (k != f.hi - 1) return free(k);
+  if (const Pair* known = last_indicator_.find(f.symbol.v)) return *known;
+  Pair last{1, 1};
+  for (int64_t j = f.lo; j < f.hi - 1; ++j) last = sub1(last, free(j));
+  last_indicator_[f.symbol.v] = last;
+  return last;
+}
+
+void FieldDomain::int_laws(Fn fn, const Row& a, const Row& b, const Row& out, uint32_t mask) {
+  for_lanes(mask, [&](int l) {
+    const IntForm* fa = ints_.find(a.v[l]);
+    const IntForm* fb = ints_.find(b.v[l]);
+    double k = 0;
+    if ((fa == nullptr) == (fb == nullptr)) return;
+    const Row& other = fa != nullptr ? b : a;
+    IntForm f = fa != nullptr ? *fa : *fb;
+    if (!is_const(other.v[l], &k) || k != std::rint(k) || std::fabs(k) > 9e15) return;
+    const auto n = static_cast<int64_t>(k);
+    switch (fn) {
+      case Fn::IAdd:
+        f.shift += n;
+        break;
+      case Fn::ISub:
+        if (fa == nullptr)
+          f.scale = -f.scale, f.shift = n - f.shift;
+        else
+          f.shift -= n;
+        break;
+      case Fn::Shl:
+        if (fa == nullptr || n < 0 || n > 40) return;
+        f.scale <<= n, f.shift <<= n;
+        break;
+      default:
+        f.scale *= n, f.shift *= n;
+        break;
+    }
+    if (out.v[l] != f.symbol.v) ints_[out.v[l]] = f;
+  });
+}
+
+void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const Row& index,
+                         const int64_t* base, int64_t lo, int64_t hi, uint32_t mask, Row& out) {
+  (void)type;
+  Row scratch;
+  const Row i = typed(index, Ty::S64, scratch, mask);
+  clear(out);
+  out.undef = i.undef & mask;
+  const Source& source = store.source(buffer);
+  for_lanes(mask & ~i.undef, [&](int l) {
+    const IntForm* known = ints_.find(i.v[l]);
+    double k = 0;
+    if (is_const(i.v[l], &k)) {
+      set_lane(out, l, store.load1(buffer, base[l] + static_cast<int64_t>(k)));
+      return;
+    }
+    if (known != nullptr && known->hi - known->lo <= 4096) {
+      const IntForm f = *known;
+      Pair sum{0, 0};
+      bool undef = false, taint = false;
+      for (int64_t s = f.lo; s < f.hi; ++s) {
+        const int64_t e = base[l] + f.scale * s + f.shift;
+        if (e < lo || e >= hi) {
+          undef = true;
+          break;
+        }
+        Row one;
+        clear(one);
+        set_lane(one, 0, store.load1(buffer, e));
+        if (one.special()) undef = true;
+        taint = taint || one.taint != 0;
+        const Pair c = indicator1(f, s);
+        sum = add1(sum, {f_mul(primes_.p, c.v, one.v[0]), f_mul(primes_.q, c.e, one.e[0])});
+      }
+      out.v[l] = sum.v;
+      out.e[l] = sum.e;
+      if (undef) out.undef |= 1u << l;
+      if (taint) out.taint |= 1u << l;
+      return;
+    }
+    // Congruence: the same element expression of the same tensor.
+    const double element = f_add(primes_.p, f_from_int(primes_.p, base[l]), i.v[l]);
+    out.v[l] = to_element(
+        mix64(std::bit_cast<uint64_t>(element) ^ mix64(source.symbol ^ salt_v_ ^ 0x100c)));
+    out.e[l] = e_hash(out.v[l]);
+    if (source.kind != Source::Kind::Symbol) out.undef |= 1u << l;
+  });
+}
+
+void FieldDomain::scatter(Store<FieldDomain>& store, const machine::IndexedOut& x, const Row& index,
+                          const Row& value, const Row* pred) {
+  Row s1, s2, s3;
+  const Row i = typed(index, Ty::S64, s1, x.mask);
+  const Row v = typed(value, x.type, s2, x.mask);
+  Row p;
+  if (pred != nullptr) p = typed(*pred, Ty::Pred, s3, x.mask);
+  for_lanes(x.mask, [&](int l) {
+    const IntForm* known = ints_.find(i.v[l]);
+    double k = 0;
+    IntForm f;
+    if (known != nullptr) {
+      f = *known;
+    } else if (is_const(i.v[l], &k)) {
+      f = {{0, 0}, 0, static_cast<int64_t>(k), 0, 1};
+    } else {
+      ++unknown_scatters;
+      return;
+    }
+    for (int64_t s = f.lo; s < f.hi; ++s) {
+      const int64_t e = x.base[static_cast<size_t>(l)] + f.scale * s + f.shift;
+      Row c, a, b, r;
+      const Pair hit = f.scale == 0 ? Pair{1, 1} : indicator1(f, s);
+      clear(c), clear(a), clear(b);
+      c.v[0] = hit.v, c.e[0] = hit.e;
+      if (pred != nullptr) {
+        c.v[0] = f_mul(primes_.p, c.v[0], p.v[l]);
+        c.e[0] = f_mul(primes_.q, c.e[0], p.e[l]);
+      }
+      set_lane(b, 0, store.load1(x.buffer, e));
+      copy_lane(v, l, a, 0);
+      if (x.atomic) {
+        Row sum;
+        apply(is_float(x.type) ? Fn::Add : Fn::IAdd, x.type, {}, &a, &b, nullptr, nullptr, sum, 1);
+        a = sum;
+      }
+      select(c, a, b, r, 1);
+      store.store(x.buffer, e, cell(r, 0, x.type));
+    }
+  });
 }
 
 }  // namespace assay::term

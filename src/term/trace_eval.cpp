@@ -1,0 +1,100 @@
+#include "term/trace_eval.h"
+
+namespace assay::term {
+
+using machine::NodeId;
+using machine::NodeKind;
+
+Marks mark(const machine::Trace& t, const WantFn& wanted) {
+  constexpr uint32_t kOutput = 0xffffffffu;
+  Marks m;
+  m.lanes.assign(t.nodes.size(), 0);
+  m.last_use.assign(t.nodes.size(), 0);
+  auto root = [&](NodeId node, uint32_t lanes) {
+    if (node == machine::kNoNode) return;
+    m.lanes[node] |= lanes;
+    m.last_use[node] = kOutput;
+  };
+  for (uint32_t k = 0; k < t.stores.size(); ++k) {
+    const auto& s = t.stores[k];
+    if (!wanted(s.buffer, s.element)) continue;
+    m.stores.push_back(k);
+    root(s.node, 1u << s.lane);
+  }
+  for (uint32_t k = 0; k < t.atoms.size(); ++k) {
+    const auto& a = t.atoms[k];
+    if (!wanted(a.buffer, a.element)) continue;
+    m.atoms.push_back(k);
+    root(a.node, 1u << a.lane);
+  }
+  for (uint32_t k = 0; k < t.indexed.size(); ++k) {
+    const auto& x = t.indexed[k];
+    if (!wanted(x.buffer, -1)) continue;  // any element of the buffer
+    m.indexed.push_back(k);
+    root(x.index, x.mask);
+    root(x.value, x.mask);
+    root(x.pred, x.mask);
+  }
+  for (NodeId id = static_cast<NodeId>(t.nodes.size()); id-- > 1;) {
+    const uint32_t lanes = m.lanes[id];
+    if (lanes == 0) continue;
+    ++m.live_nodes;
+    const machine::Node& n = t.nodes[id];
+    auto use = [&](NodeId arg, uint32_t mask) {
+      if (arg == machine::kNoNode || mask == 0) return;
+      m.lanes[arg] |= mask;
+      if (m.last_use[arg] == 0) m.last_use[arg] = id;
+    };
+    switch (t.ops[n.op].kind) {
+      case NodeKind::Gather: {
+        const auto& p = t.gathers[n.a];
+        for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+          const auto l = static_cast<size_t>(__builtin_ctz(rest));
+          use(p.node[l], 1u << p.lane[l]);
+        }
+        break;
+      }
+      case NodeKind::Perm: {
+        const auto& p = t.perms[n.b];
+        uint32_t from = 0;
+        for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+          from |= 1u << p[static_cast<size_t>(__builtin_ctz(rest))];
+        use(n.a, from);
+        break;
+      }
+      case NodeKind::Bcast:
+        use(n.a, 1u << n.b);
+        break;
+      case NodeKind::Blend:
+        use(n.a, lanes & n.c);
+        use(n.b, lanes & ~n.c);
+        break;
+      default:
+        for_operands(t, n, [&](NodeId arg) { use(arg, lanes); });
+        break;
+    }
+  }
+  return m;
+}
+
+void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
+  for (NodeId id = 1; id < t.nodes.size(); ++id) {
+    if (m.lanes[id] == 0) continue;
+    const machine::Node& n = t.nodes[id];
+    const NodeKind kind = t.ops[n.op].kind;
+    if (kind == NodeKind::Input) {
+      const auto& p = t.inputs[n.a];
+      for (uint32_t rest = m.lanes[id]; rest != 0; rest &= rest - 1) {
+        const int l = __builtin_ctz(rest);
+        const int64_t e =
+            p.elements.empty() ? p.first + l * p.stride : p.elements[static_cast<size_t>(l)];
+        if (e >= 0) read(p.buffer, p.type, e);
+      }
+    } else if (kind == NodeKind::Lookup) {
+      const auto& p = t.lookups[n.a];
+      for (int64_t e = p.lo; e < p.hi; ++e) read(p.buffer, p.type, e);
+    }
+  }
+}
+
+}  // namespace assay::term

@@ -1,0 +1,251 @@
+#pragma once
+// Marking of a trace (backwards, a lane mask a node) and its evaluation in a domain (forwards, with
+// value slots that are reused after the last use).
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "machine/trace.h"
+#include "term/store.h"
+
+namespace assay::term {
+
+// Which stores of a trace are wanted; everything they need is marked.
+struct Marks {
+  std::vector<uint32_t> lanes;     // per node: lanes that feed a wanted location
+  std::vector<uint32_t> last_use;  // per node: the last node that reads it; UINT32_MAX: an output
+  std::vector<uint32_t> stores, atoms, indexed;  // wanted entries of the trace
+  uint64_t live_nodes = 0;
+};
+
+using WantFn = std::function<bool(int buffer, int64_t element)>;
+Marks mark(const machine::Trace& trace, const WantFn& wanted);
+
+// Elements that the marked nodes read from buffers: calls back with (buffer, type, element).
+// Lookups report every element in [lo, hi).
+using ReadFn = std::function<void(int buffer, Ty type, int64_t element)>;
+void marked_reads(const machine::Trace& trace, const Marks& marks, const ReadFn& read);
+
+template <class D>
+class TraceEval {
+ public:
+  using Row = typename D::Row;
+  TraceEval(D& domain, Store<D>& store) : domain_(domain), store_(store) {}
+
+  // Sees each evaluated node (for sweeping and for finding differing parts).
+  std::function<void(machine::NodeId, uint32_t lanes, const Row&)> observe;
+
+  // Evaluates the marked nodes and writes the wanted stores and atomics to the store.
+  void run(const machine::Trace& t, const Marks& marks);
+
+ private:
+  const Row& value(machine::NodeId id) const { return rows_[slot_[id]]; }
+  uint32_t take() {
+    if (free_.empty()) {
+      rows_.emplace_back();
+      return static_cast<uint32_t>(rows_.size() - 1);
+    }
+    const uint32_t s = free_.back();
+    free_.pop_back();
+    return s;
+  }
+  void release(machine::NodeId id, machine::NodeId at, const Marks& marks) {
+    if (id != machine::kNoNode && marks.last_use[id] == at && slot_[id] != kNone) {
+      free_.push_back(slot_[id]);
+      slot_[id] = kNone;
+    }
+  }
+  void eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id, uint32_t mask,
+            Row& out);
+  void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
+  void commit(const machine::Trace& t, const Marks& marks);
+
+  static constexpr uint32_t kNone = 0xffffffffu;
+  D& domain_;
+  Store<D>& store_;
+  std::deque<Row> rows_;
+  std::vector<uint32_t> slot_, free_;
+};
+
+// Calls f(operand id) for every operand of a node.
+template <class F>
+void for_operands(const machine::Trace& t, const machine::Node& n, F&& f) {
+  using machine::NodeKind;
+  const machine::Op& op = t.ops[n.op];
+  switch (op.kind) {
+    case NodeKind::Apply:
+      f(n.a);
+      if (info(op.fn).arity >= 4) {
+        f(n.b);
+        f(t.extra[n.c][0]);
+        f(t.extra[n.c][1]);
+      } else {
+        if (info(op.fn).arity >= 2) f(n.b);
+        if (info(op.fn).arity >= 3) f(n.c);
+      }
+      break;
+    case NodeKind::Bcast:
+    case NodeKind::Perm:
+      f(n.a);
+      break;
+    case NodeKind::Blend:
+      f(n.a), f(n.b);
+      break;
+    case NodeKind::Lookup:
+      f(t.lookups[n.a].index);
+      break;
+    case NodeKind::Gather: {
+      machine::NodeId last = machine::kNoNode;
+      for (machine::NodeId id : t.gathers[n.a].node)
+        if (id != last) f(last = id);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+template <class D>
+void TraceEval<D>::run(const machine::Trace& t, const Marks& marks) {
+  slot_.assign(t.nodes.size(), kNone);
+  free_.clear();
+  rows_.clear();
+  for (machine::NodeId id = 1; id < t.nodes.size(); ++id) {
+    const uint32_t mask = marks.lanes[id];
+    if (mask == 0) continue;
+    const uint32_t slot = take();
+    Row& out = rows_[slot];
+    slot_[id] = slot;
+    const machine::Node& n = t.nodes[id];
+    eval(t, n, id, mask, out);
+    if (observe) observe(id, mask, out);
+    for_operands(t, n, [&](machine::NodeId arg) { release(arg, id, marks); });
+  }
+  commit(t, marks);
+}
+
+template <class D>
+void TraceEval<D>::eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id,
+                        uint32_t mask, Row& out) {
+  using machine::NodeKind;
+  const machine::Op& op = t.ops[n.op];
+  switch (op.kind) {
+    case NodeKind::Apply: {
+      domain_.pc = op.pc;
+      const int arity = info(op.fn).arity;
+      if (arity >= 4) {
+        domain_.apply(op.fn, op.type, op.mods, &value(n.a), &value(n.b), &value(t.extra[n.c][0]),
+                      &value(t.extra[n.c][1]), out, mask);
+      } else {
+        domain_.apply(op.fn, op.type, op.mods, &value(n.a), arity >= 2 ? &value(n.b) : nullptr,
+                      arity >= 3 ? &value(n.c) : nullptr, nullptr, out, mask);
+      }
+      break;
+    }
+    case NodeKind::ConstAll:
+      domain_.set_bits(t.constants[n.a], out);
+      break;
+    case NodeKind::ConstVec:
+      domain_.set_bits(t.const_vecs[n.a].data(), out);
+      break;
+    case NodeKind::Input: {
+      const machine::InputPayload& p = t.inputs[n.a];
+      if (!p.elements.empty()) {
+        store_.load(p.buffer, p.elements.data(), mask, out);
+      } else {
+        int64_t elements[kRow];
+        for (int l = 0; l < kRow; ++l) elements[l] = p.first + l * p.stride;
+        store_.load(p.buffer, elements, mask, out);
+      }
+      break;
+    }
+    case NodeKind::Gather: {
+      const machine::GatherPayload& p = t.gathers[n.a];
+      domain_.clear(out);
+      for (uint32_t m = mask; m != 0; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        D::copy_lane(value(p.node[static_cast<size_t>(l)]), p.lane[static_cast<size_t>(l)], out, l);
+      }
+      break;
+    }
+    case NodeKind::Perm: {
+      const auto& lanes = t.perms[n.b];
+      const Row& from = value(n.a);
+      domain_.clear(out);
+      for (uint32_t m = mask; m != 0; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        D::copy_lane(from, lanes[static_cast<size_t>(l)], out, l);
+      }
+      break;
+    }
+    case NodeKind::Bcast:
+      domain_.broadcast(value(n.a), static_cast<int>(n.b), out);
+      break;
+    case NodeKind::Blend: {
+      if ((mask & ~n.c) != 0)
+        out = value(n.b);
+      else
+        domain_.clear(out);
+      for (uint32_t m = mask & n.c; m != 0; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        D::copy_lane(value(n.a), l, out, l);
+      }
+      break;
+    }
+    case NodeKind::Lookup:
+      eval_lookup(t.lookups[n.a], mask, out);
+      break;
+    case NodeKind::Undef:
+      domain_.set_undef(id | (uint64_t{n.b} << 56), out);
+      break;
+  }
+}
+
+// A load at a symbolic address: up to 4096 candidates are expanded to sum_k [index = k] * x_k,
+// larger ranges stay a congruent function of the index.
+template <class D>
+void TraceEval<D>::eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out) {
+  const Row& index = value(p.index);
+  domain_.lookup(store_, p.buffer, p.type, index, p.base.data(), p.lo, p.hi, mask, out);
+}
+
+template <class D>
+void TraceEval<D>::commit(const machine::Trace& t, const Marks& marks) {
+  for (uint32_t k : marks.stores) {
+    const machine::StoreOut& s = t.stores[k];
+    store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
+  }
+  for (uint32_t k : marks.atoms) {
+    const machine::AtomOut& a = t.atoms[k];
+    const auto old = store_.load1(a.buffer, a.element);
+    const auto add = domain_.cell(value(a.node), a.lane, a.type);
+    const bool fl = is_float(a.type);
+    Fn fn = fl ? Fn::Add : Fn::IAdd;
+    switch (a.kind) {
+      case machine::AtomKind::Min:
+        fn = fl ? Fn::Min : Fn::IMin;
+        break;
+      case machine::AtomKind::Max:
+        fn = fl ? Fn::Max : Fn::IMax;
+        break;
+      case machine::AtomKind::And:
+        fn = Fn::And;
+        break;
+      case machine::AtomKind::Or:
+        fn = Fn::Or;
+        break;
+      case machine::AtomKind::Xor:
+        fn = Fn::Xor;
+        break;
+      default:
+        break;
+    }
+    store_.store(a.buffer, a.element, domain_.combine(fn, a.type, old, add));
+  }
+  for (uint32_t k : marks.indexed)
+    domain_.scatter(store_, t.indexed[k], value(t.indexed[k].index), value(t.indexed[k].value),
+                    t.indexed[k].pred == machine::kNoNode ? nullptr : &value(t.indexed[k].pred));
+}
+
+}  // namespace assay::term
