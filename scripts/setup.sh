@@ -14,6 +14,9 @@ nvcc_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
 ruff_wheel=ruff==0.14.0
 
+# Clones in other folders share what ccache holds.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
+
 say() { printf 'assay: %s\n' "$*" >&2; }
 die() {
   say "$@"
