@@ -39,7 +39,10 @@ struct Mods {
   bool sat = false;     // floats: clamp to [0,1], NaN to 0; integers: clamp to the type
   bool nan = false;     // min/max propagate NaN
   bool approx = false;  // .approx: a function with a stated error, not correctly rounded
-  uint8_t imm = 0;      // lop3 truth table, prmt mode, shf clamp (1) or wrap (0)
+  // lop3: truth table. prmt: 0 default, 1 f4e, 2 b4e, 3 rc8, 4 ecl, 5 ecr, 6 rc16. shf: 1 clamp,
+  // 0 wrap. bfind: 1 .shiftamt. dp4a, dp2a: bit 0 a is signed, bit 1 b is signed, bit 2 .hi (dp2a).
+  // div with approx: 0 div.approx, 1 div.full.
+  uint8_t imm = 0;
   Ty type2 = Ty::None;  // conversions: source type
 };
 

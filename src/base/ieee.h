@@ -9,11 +9,17 @@
 
 namespace assay {
 
-// out[l] = fn(a[l], b[l], c[l], d[l]) for l < n. Operands and results are zero-extended bit patterns
-// of `type` (or Mods::type2 for conversions' sources); predicates are 0 or 1; unused operands may be
-// null. IMulWide: result twice as wide. Fns without a concrete meaning here: none.
+// out[l] = fn(a[l], b[l], c[l], d[l]) for l < n. Operands and results are zero-extended bit
+// patterns of `type` (or Mods::type2 for conversions' sources); predicates are 0 or 1; unused
+// operands may be null; `out` may be one of the operands. IMulWide: result twice as wide.
+// Comparisons of packed pairs: bit 0 is the low half's result, bit 1 the high half's. Class R
+// operations on integer types are the integer operations. A combination without meaning (see
+// ieee_defined) gives zeros.
 void ieee_apply(Fn fn, Ty type, const Mods& mods, const uint64_t* a, const uint64_t* b,
                 const uint64_t* c, const uint64_t* d, uint64_t* out, int n);
+
+// Whether (fn, type, mods) has a meaning: false for Sqrt on u32, Prmt on b64 and the like.
+bool ieee_defined(Fn fn, Ty type, const Mods& mods);
 
 inline uint64_t ieee_apply1(Fn fn, Ty type, const Mods& mods, uint64_t a, uint64_t b = 0,
                             uint64_t c = 0, uint64_t d = 0) {
