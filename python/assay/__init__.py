@@ -1,0 +1,1 @@
+"""Assay's Python side: everything that must run inside PyTorch."""

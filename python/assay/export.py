@@ -1,0 +1,123 @@
+"""python -m assay.export REF.py -o OUT.json: a PyTorch reference as Programs.
+
+Exit codes: 0; 4 wrong input (missing file, no Model, exceptions of ref.py); 3 unsupported; 5 a bug
+of the exporter. On failure OUT.json holds {"schema": 1, "error": {"kind", "message"}}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+from assay import cache, shapes
+from assay.errors import ExportError, InvalidError
+from assay.program import SCHEMA
+
+
+def parse_shapes(text: str, source: str) -> dict[str, int]:
+    """ "batch_size=3,shape[1]=7": integers of module level. Errors: Invalid."""
+    known = shapes.module_integers(source)
+    out = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        try:
+            out[name.strip()] = int(value)
+        except ValueError as error:
+            raise InvalidError(f"--shapes: '{part}' is not NAME=INTEGER") from error
+        if name.strip() not in known:
+            choices = ", ".join(known) or "none"
+            raise InvalidError(f"--shapes: no module-level integer '{name}' (there are: {choices})")
+    return out
+
+
+def read_source(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ExportError("io", f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ExportError("syntax", f"{path}: not UTF-8 text") from error
+
+
+def export(args: argparse.Namespace) -> dict[str, Any]:
+    """The program set of docs/program_schema.md."""
+    from assay.trace import Options, trace  # imports torch
+
+    source = read_source(args.ref)
+    options = Options(evaluate=args.eval, function=args.fn, seed=args.seed)
+    try:
+        changes = parse_shapes(args.shapes, source)
+    except SyntaxError as error:
+        raise ExportError("syntax", f"{args.ref}: {error}") from error
+    programs = [trace(args.ref, changes, options).json()]
+    skipped: list[dict[str, Any]] = []
+    integers = {**shapes.module_integers(source), **changes}
+    for variant in shapes.variants(integers):
+        if len(programs) > args.altered:
+            break
+        change = {**changes, **variant}
+        try:
+            programs.append(trace(args.ref, change, options).json())
+        except ExportError as error:
+            skipped.append({"changed": [list(p) for p in change.items()], "reason": error.message})
+    return {"schema": SCHEMA, "programs": programs, "skipped": skipped}
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="assay.export", description=__doc__)
+    parser.add_argument("ref", type=Path, help="ref.py: Model, get_inputs, get_init_inputs")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--eval", action="store_true", help="model.eval() (default: as built)")
+    parser.add_argument("--shapes", default="", metavar="NAME=N,...", help="module-level integers")
+    parser.add_argument(
+        "--altered", type=int, default=0, metavar="N", help="N other shapes as well"
+    )
+    parser.add_argument("--fn", default="module_fn", help="function whose arguments a .cu takes")
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--no-cache", action="store_true")
+    return parser.parse_args(argv)
+
+
+def run(args: argparse.Namespace) -> str:
+    options = (args.eval, args.shapes, args.altered, args.fn, args.seed)
+    key = cache.key(read_source(args.ref), args.ref, options)
+    if not args.no_cache:
+        found = cache.load(key)
+        if found is not None:
+            return found
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():  # ref.py may print
+        warnings.simplefilter("ignore")
+        text = json.dumps(export(args), separators=(",", ":"), allow_nan=False)
+    if not args.no_cache and not cache.imported_siblings(args.ref):
+        cache.store(key, text)
+    return text
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse_arguments(argv)
+    try:
+        text, code = run(args), 0
+    except ExportError as error:
+        print(f"error ({error.kind}): {error.message}", file=sys.stderr)
+        failure = {"kind": error.kind, "message": error.message}
+        text, code = json.dumps({"schema": SCHEMA, "error": failure}), error.exit_code
+    except Exception as error:
+        traceback.print_exc()
+        failure = {"kind": "internal", "message": f"export: {error!r}"}
+        text, code = json.dumps({"schema": SCHEMA, "error": failure}), 5
+    try:
+        args.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"error (io): cannot write {args.output}: {error.strerror}", file=sys.stderr)
+        return 4
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

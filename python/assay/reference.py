@@ -1,0 +1,213 @@
+"""Loads ref.py in KernelBench form: Model, get_inputs, get_init_inputs, perhaps module_fn."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from assay.errors import ExportError, InvalidError
+from assay.shapes import apply_changes
+
+# Inputs up to this many elements are made for real (values of integers, ranges of floats).
+REAL_INPUT_ELEMENTS = 1 << 26
+# Integer inputs are needed, so the bound is wider where there are any.
+REAL_INTEGER_ELEMENTS = 1 << 29
+# Random tensors of the constructor from this size on are left unfilled.
+SKIP_ELEMENTS = 1 << 20
+
+
+@dataclass
+class Reference:
+    """One ref.py, executed with some of its module-level integers changed."""
+
+    path: Path
+    module: types.ModuleType
+    changes: dict[str, int]
+
+    def get(self, name: str) -> Any:
+        return getattr(self.module, name, None)
+
+
+def last_lines(error: BaseException, path: Path) -> str:
+    """The exception and the innermost frame of ref.py that raised it."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    where = f" (line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    return text[-600:] + where
+
+
+@contextlib.contextmanager
+def blamed_on_reference(what: str, path: Path) -> Iterator[None]:
+    """Exceptions of user code become Invalid errors; exits of user code too."""
+    try:
+        yield
+    except (ExportError, MemoryError, KeyboardInterrupt):
+        raise
+    except (Exception, SystemExit) as error:
+        raise InvalidError(f"{path.name}: {what} raised {last_lines(error, path)}") from error
+
+
+def load(path: Path, changes: dict[str, int], seed: int) -> Reference:
+    """Executes ref.py. Errors: Io, Syntax, Invalid."""
+    try:
+        source = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ExportError("io", f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ExportError("syntax", f"{path}: not UTF-8 text") from error
+    try:
+        tree = ast.parse(source, filename=str(path))
+    except (SyntaxError, ValueError) as error:
+        raise ExportError("syntax", f"{path}: {error}") from error
+    apply_changes(tree, changes)
+
+    module = types.ModuleType("assay_reference")
+    module.__file__ = str(path)
+    sys.modules["assay_reference"] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    torch.manual_seed(seed)
+    with blamed_on_reference("loading it", path):
+        exec(compile(tree, str(path), "exec"), module.__dict__)
+    reference = Reference(path, module, changes)
+    model = reference.get("Model")
+    if not isinstance(model, type) or not issubclass(model, torch.nn.Module):
+        raise InvalidError(f"{path.name}: no class Model derived from torch.nn.Module")
+    if not callable(reference.get("get_inputs")):
+        raise InvalidError(f"{path.name}: no function get_inputs")
+    return reference
+
+
+def init_inputs(reference: Reference, seed: int) -> list[Any]:
+    function = reference.get("get_init_inputs")
+    if function is None:
+        return []
+    torch.manual_seed(seed)
+    with blamed_on_reference("get_init_inputs", reference.path):
+        return list(function())
+
+
+class SkipRandom(TorchDispatchMode):
+    """Leaves large random tensors unfilled: their pages are never touched, so that a model of
+    billions of weights is built in no time and no memory. What was left is known (`is_skipped`)."""
+
+    _FILLS = ("uniform_", "normal_", "trunc_normal_", "xavier_", "random_", "bernoulli_")
+    _MAKERS = ("rand", "randn", "rand_like", "randn_like")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._storages: dict[int, torch.UntypedStorage] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def is_skipped(self, tensor: torch.Tensor) -> bool:
+        return tensor.untyped_storage().data_ptr() in self._storages
+
+    def _mark(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        self._storages[storage.data_ptr()] = storage  # kept: an address must not be reused
+
+    def __torch_dispatch__(self, func, types_, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = func._schema.name.removeprefix("aten::")
+        first = args[0] if args else None
+        if isinstance(first, torch.Tensor) and name.endswith("_"):
+            if name in self._FILLS and first.numel() >= SKIP_ELEMENTS:
+                self._mark(first)
+                return first
+            # Arithmetic in place on contents that do not matter.
+            if self.is_skipped(first) and func._schema.is_mutable and first.is_contiguous():
+                return first
+        if name in self._MAKERS and not name.endswith("_like"):
+            numel = 1
+            for size in first if isinstance(first, list | tuple) else []:
+                numel *= size
+            if numel >= SKIP_ELEMENTS:
+                kwargs.pop("generator", None)
+                out = torch.empty(first, **kwargs)
+                self._mark(out)
+                return out
+        out = func(*args, **kwargs)
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if any(self.is_skipped(t) for t in tensors):
+            for t in tree_leaves(out):
+                if isinstance(t, torch.Tensor):
+                    self._mark(t)
+        return out
+
+
+@dataclass
+class Built:
+    model: torch.nn.Module
+    skip: SkipRandom | None  # None: every value is real
+    values: bool = True  # False: built of fakes, no value is known
+
+    def has_values(self, tensor: torch.Tensor) -> bool:
+        return self.values and (self.skip is None or not self.skip.is_skipped(tensor))
+
+
+def build(reference: Reference, args: list[Any], seed: int) -> Built:
+    """Builds Model on the CPU, large random weights left unfilled; where memory does not suffice,
+    of fakes."""
+
+    def construct(*modes: Any) -> torch.nn.Module:
+        torch.manual_seed(seed)
+        with blamed_on_reference("Model(...)", reference.path), contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            for mode in modes:
+                stack.enter_context(mode)
+            return reference.module.Model(*args)
+
+    try:
+        skip = SkipRandom()
+        built = Built(construct(skip), skip)
+        if any(skip.is_skipped(b) for b in built.model.buffers()):
+            built = Built(construct(), None)
+        return built
+    except InvalidError as error:
+        if "can't allocate memory" not in error.message and "MemoryError" not in error.message:
+            raise
+    except MemoryError:
+        pass
+    return Built(construct(FakeTensorMode(allow_non_fake_inputs=True)), None, values=False)
+
+
+def _elements(values: list[Any]) -> int:
+    return sum(t.numel() for t in tree_leaves(values) if isinstance(t, torch.Tensor))
+
+
+def make_inputs(reference: Reference, seed: int) -> tuple[list[Any], bool]:
+    """get_inputs(): the inputs, and whether their values are real (else fakes carry the shapes)."""
+    function = reference.module.get_inputs
+
+    def call() -> list[Any]:
+        torch.manual_seed(seed)
+        with blamed_on_reference("get_inputs", reference.path), torch.no_grad():
+            return list(function())
+
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            fakes = call()
+    except InvalidError:
+        return call(), True  # reads values, as .item() does; or is wrong, which this call shows
+    leaves = [t for t in tree_leaves(fakes) if isinstance(t, torch.Tensor)]
+    has_integers = any(not t.dtype.is_floating_point for t in leaves)
+    limit = REAL_INTEGER_ELEMENTS if has_integers else REAL_INPUT_ELEMENTS
+    if _elements(fakes) <= limit:
+        return call(), True
+    return fakes, False

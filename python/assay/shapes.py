@@ -1,0 +1,98 @@
+"""Altered shapes: ref.py with its module-level integers changed.
+
+A *size* is an integer literal assigned at module level, alone (`dim = 64`), in a tuple of names
+(`m, n = 8, 16`) or as an element of a tuple or list (`shape = (3, 5)`: "shape[0]", "shape[1]").
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+# Integers below this are taken for kernel sizes, strides, axes, counts of layers or heads.
+SMALLEST_SIZE = 8
+TILE = 128
+
+
+def _literal(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target, value = statement.target, statement.value
+        else:
+            continue
+        if isinstance(target, ast.Name):
+            if _literal(value):
+                yield target.id, value
+            elif isinstance(value, ast.Tuple | ast.List):
+                for i, item in enumerate(value.elts):
+                    if _literal(item):
+                        yield f"{target.id}[{i}]", item
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for name, item in zip(target.elts, value.elts, strict=False):
+                if isinstance(name, ast.Name) and _literal(item):
+                    yield name.id, item
+
+
+def module_integers(source: str) -> dict[str, int]:
+    """Name -> value, in source order; a name that is assigned twice keeps its last value."""
+    return {name: node.value for name, node in _targets(ast.parse(source))}
+
+
+def apply_changes(tree: ast.Module, changes: dict[str, int]) -> None:
+    """Replaces literals in place. Unknown names raise KeyError."""
+    left = set(changes)
+    for name, node in _targets(tree):
+        if name in changes:
+            node.value = changes[name]
+            left.discard(name)
+    if left:
+        raise KeyError(", ".join(sorted(left)))
+
+
+def is_batch(name: str) -> bool:
+    base = name.lower().split("[")[0]
+    return "batch" in base or base in ("b", "bs", "n_samples", "num_samples")
+
+
+def _shrunk_size(value: int) -> int:
+    """Few tiles, with the same remainder modulo 32, 64 and 128."""
+    return value if value <= 2 * TILE else TILE + value % TILE
+
+
+def _shrunk_batch(value: int) -> int:
+    return value if value <= 4 else 2 + value % 2
+
+
+def variants(integers: dict[str, int]) -> list[dict[str, int]]:
+    """Changes to try, the most telling first. Many will be rejected by the reference."""
+    batches = {k: v for k, v in integers.items() if is_batch(k)}
+    sizes = {k: v for k, v in integers.items() if k not in batches and v >= SMALLEST_SIZE}
+
+    def changed(names: dict[str, int], rule: Callable[[int], int]) -> dict[str, int]:
+        return {k: rule(v) for k, v in names.items() if rule(v) != v}
+
+    plus_one = dict.fromkeys([*batches], 0)
+    shrunk = changed(sizes, _shrunk_size) | changed(batches, _shrunk_batch)
+    small = {**integers, **shrunk}
+    out = [
+        shrunk,
+        {**shrunk, **{k: small[k] + 1 for k in plus_one}},  # batch + 1
+        {**shrunk, **{k: small[k] + 1 for k in sizes}},  # every size odd or one more
+        {**shrunk, **{k: small[k] - 1 for k in sizes}},
+    ]
+    out += [{**shrunk, k: small[k] + 1} for k in sizes]  # one size at a time
+    out += [{k: v + 1} for k, v in batches.items()]
+    out += [{k: rule} for k, rule in changed(sizes, _shrunk_size).items()]
+    out += [{k: v + 1} for k, v in sizes.items()]
+    unique: list[dict[str, int]] = []
+    for change in out:
+        effective = {k: v for k, v in change.items() if integers[k] != v and v > 0}
+        if effective and effective not in unique:
+            unique.append(effective)
+    return unique

@@ -1,0 +1,279 @@
+"""Exported Programs compute what the module computes, and say where their arguments come from."""
+
+from __future__ import annotations
+
+import json
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from assay import export
+from interpreter import Machine
+from references import REFERENCES, module, simple
+from torch.utils._pytree import tree_leaves
+
+Json = dict[str, Any]
+
+
+def export_text(folder: Path, text: str, *options: str) -> tuple[int, Json]:
+    ref = folder / "ref.py"
+    ref.write_text(text)
+    out = folder / "out.json"
+    code = export.main([str(ref), "-o", str(out), "--no-cache", *options])
+    return code, json.loads(out.read_text())
+
+
+def load(text: str) -> types.ModuleType:
+    loaded = types.ModuleType("real_reference")
+    exec(compile(text, "real", "exec"), loaded.__dict__)
+    return loaded
+
+
+def real_run(text: str, evaluate: bool = False) -> tuple[Any, list[Any], dict[str, Any], Any]:
+    """The module with random state, its inputs and state before the call, and its output."""
+    loaded = load(text)
+    torch.manual_seed(42)
+    args = loaded.get_init_inputs() if hasattr(loaded, "get_init_inputs") else []
+    torch.manual_seed(42)
+    model = loaded.Model(*args).train(not evaluate)
+    torch.manual_seed(7)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape))
+        for name, b in model.named_buffers():
+            if "mean" in name or "var" in name:
+                b.copy_(torch.rand(b.shape) + 0.5)
+    torch.manual_seed(5)
+    inputs = loaded.get_inputs()
+    state = {k: v.detach().clone() for k, v in model.state_dict().items()}
+    before = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
+    with torch.no_grad():
+        output = model(*inputs)
+    return model, before, state, output
+
+
+def run_program(program: Json, inputs: list[Any], state: dict[str, Any]) -> Machine:
+    machine = Machine(program)
+    for b in program["buffers"]:
+        if b["role"] in ("parameter", "state") and b["name"] in state:
+            machine.set_buffer(b["name"], state[b["name"]])
+    names = [b["name"] for b in program["buffers"] if b["role"] == "input"]
+    for name, value in zip(names, (t for t in inputs if isinstance(t, torch.Tensor)), strict=True):
+        machine.set_buffer(name, value)
+    return machine
+
+
+def assert_same(got: list[torch.Tensor], want: Any) -> None:
+    want = [t for t in tree_leaves(want) if isinstance(t, torch.Tensor)]
+    assert len(got) == len(want)
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape and g.dtype == w.dtype
+        torch.testing.assert_close(g, w, rtol=2e-4, atol=2e-5, equal_nan=True)
+
+
+PLAIN = [k for k in REFERENCES if k != "functional_computed"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("evaluate", [False, True])
+def test_program_computes_what_the_module_computes(
+    name: str, evaluate: bool, tmp_path: Path
+) -> None:
+    text = REFERENCES[name]
+    code, out = export_text(tmp_path, text, *(["--eval"] if evaluate else []))
+    assert code == 0, out
+    program = out["programs"][0]
+    model, inputs, state, want = real_run(text, evaluate)
+    machine = run_program(program, inputs, state)
+    assert_same(machine.run(), want)
+    after = model.state_dict()
+    for v in program["mutated"]:
+        buffer = program["buffers"][v["buffer"]]
+        if buffer["role"] == "state":
+            torch.testing.assert_close(machine.view(v), after[buffer["name"]])
+
+
+def test_views_need_no_step(tmp_path: Path) -> None:
+    text = simple("return x.view(-1, 2).t()[1:].unsqueeze(0).expand(3, -1, -1)[:, 0]")
+    program = export_text(tmp_path, text)[1]["programs"][0]
+    assert program["steps"] == []
+    view = program["outputs"][0]
+    assert (view["buffer"], view["offset"]) == (0, 1)
+    assert (view["shape"], view["strides"]) == ([3, 15], [0, 2])
+
+
+def test_reshape_that_copies_is_a_clone(tmp_path: Path) -> None:
+    text = simple("return x.t().reshape(-1)")
+    program = export_text(tmp_path, text)[1]["programs"][0]
+    assert [s["op"] for s in program["steps"]] == ["aten::clone"]
+    assert program["steps"][0]["args"][0]["strides"] == [1, 10]
+    assert program["outputs"][0]["strides"] == [1]
+
+
+def test_no_weights_and_schema_order(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["conv_bn"])[1]["programs"][0]
+    by_name = {b["name"]: b for b in program["buffers"] if b["name"]}
+    assert by_name["c.weight"]["role"] == "parameter" and "data" not in by_name["c.weight"]
+    assert by_name["b.weight"]["example_range"] == [1.0, 1.0]
+    assert by_name["b.running_var"]["role"] == "state" and "data" not in by_name["b.running_var"]
+    conv = program["steps"][0]
+    assert conv["op"] == "aten::convolution"
+    assert conv["args"][3:] == [[1, 1], [1, 1], [1, 1], False, [0, 0], 1]
+    line = REFERENCES["conv_bn"].split("\n")[conv["loc"]["line"] - 1]
+    assert "self.c(x)" in line
+    names = [a["name"] for a in program["arguments"]]
+    assert names == [
+        "x", "c.weight", "c.bias", "b.weight", "b.bias",
+        "b.running_mean", "b.running_var", "b.num_batches_tracked",
+    ]  # fmt: skip
+    assert program["arguments"][1]["source"] == "parameter:c.weight"
+    mutated = {program["buffers"][v["buffer"]]["name"] for v in program["mutated"]}
+    assert mutated == {"b.running_mean", "b.running_var", "b.num_batches_tracked"}
+
+
+def test_evaluation_mode_mutates_nothing(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["conv_bn"], "--eval")[1]["programs"][0]
+    assert program["mutated"] == []
+    assert "aten::_native_batch_norm_legit_no_training" in [s["op"] for s in program["steps"]]
+
+
+def test_masks_are_constants_with_values(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["attention"])[1]["programs"][0]
+    mask = next(b for b in program["buffers"] if b["name"] == "mask")
+    assert (mask["role"], mask["init"]) == ("constant", "data")
+    index = program["buffers"].index(mask)
+    values = Machine(program).memory[index].view(torch.float32)
+    assert torch.equal(values, torch.tril(torch.ones(5, 5)).reshape(-1))
+
+
+def test_recurrent_layers_stay_whole(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["lstm"])[1]["programs"][0]
+    step = next(s for s in program["steps"] if s["op"] == "aten::lstm.input")
+    assert len(step["args"][2]["tensors"]) == 16
+    assert step["args"][3:] == [True, 2, 0.0, True, True, True]
+    assert [v["shape"] for v in step["outputs"]] == [[3, 7, 16], [4, 3, 8], [4, 3, 8]]
+
+
+def test_integer_inputs_carry_values_and_range(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["embedding"])[1]["programs"][0]
+    x = program["buffers"][0]
+    assert x["dtype"] == "int64" and x["bytes"] == 128 and x["init"] == "symbolic"
+    low, high = x["example_range"]
+    assert 0 <= low <= high <= 8
+    assert "data" in x
+
+
+def test_functional_arguments(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["functional_layer_norm"])[1]["programs"][0]
+    assert program["form"] == "functional"
+    got = [(a["name"], a["source"]) for a in program["arguments"]]
+    assert got == [
+        ("x", "input:0"), ("weight", "parameter:weight"), ("bias", "parameter:bias"),
+        ("eps", "scalar"), ("flag", "none"), ("dims", "scalar"),
+    ]  # fmt: skip
+    values = [a["value"] for a in program["arguments"]]
+    assert values[3:] == [1e-5, None, [2]]
+    assert [(a["name"], a["value"]) for a in program["init_args"]] == [("n", 12), ("eps", 1e-5)]
+
+
+def test_functional_dictionaries_and_states(tmp_path: Path) -> None:
+    program = export_text(tmp_path, REFERENCES["functional_batch_norm"])[1]["programs"][0]
+    got = [(a["name"], a["source"], a["value"] is True) for a in program["arguments"]]
+    assert got == [
+        ("x", "input:0", False),
+        ("params['b']", "parameter:p.b", False),  # ParameterDict sorts its keys
+        ("params['w']", "parameter:p.w", False),
+        ("running_mean", "state:mean", False),
+        ("running_var", "state:variance", False),
+        ("training", "scalar", True),
+    ]
+    assert len(program["mutated"]) == 2
+
+
+def test_functional_arguments_that_forward_computes(tmp_path: Path) -> None:
+    text = REFERENCES["functional_computed"]
+    program = export_text(tmp_path, text)[1]["programs"][0]
+    sources = [a["source"] for a in program["arguments"]]
+    assert sources == ["computed", "parameter:w", "scalar", "parameter:v.0,parameter:v.1"]
+    assert program["arguments"][1]["value"]["strides"] == [1, 4]
+    assert program["arguments"][2]["value"] == [1, 2]
+    loaded = load(text)
+    torch.manual_seed(3)
+    x, w, v0, v1 = torch.randn(4, 4), torch.randn(4, 4), torch.randn(4), torch.randn(4)
+    machine = Machine(program)
+    index = program["arguments"][0]["value"]["buffer"]
+    machine.memory[index].copy_(x.view(torch.uint8).reshape(-1))
+    for name, t in (("w", w), ("v.0", v0), ("v.1", v1)):
+        machine.set_buffer(name, t)
+    assert_same(machine.run(), loaded.module_fn(x, w.t(), [1, 2], [v0, v1]))
+
+
+ERRORS = {
+    "no_model": ("import torch\ndef get_inputs(): return []\n", 4, "no class Model"),
+    "no_inputs": (simple("return x").replace("get_inputs", "inputs"), 4, "no function get_inputs"),
+    "syntax": ("def f(:\n", 4, "invalid syntax"),
+    "import": ("import surely_not_there\n", 4, "No module named 'surely_not_there'"),
+    "inputs": (simple("return x", shape="3, 1 // 0"), 4, "get_inputs raised ZeroDivisionError"),
+    "forward": (simple("return x @ x"), 4, "forward raised RuntimeError"),
+    "constructor": (module("raise ValueError('no')", "return x", ""), 4, "Model(...) raised"),
+    "exit": ("import sys\nsys.exit(0)\n", 4, "SystemExit"),
+    "control": (simple("return x if x.sum() > 0 else -x"), 3, "depend on data"),
+    "shape": (simple("return x[x > 0]"), 3, "depend on data"),
+    "complex": (simple("return torch.fft.fft(x).real"), 3, "complex"),
+    "no_tensor": (simple("return 3"), 3, "returns no tensor"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_have_kind_message_and_code(name: str, tmp_path: Path) -> None:
+    text, want, message = ERRORS[name]
+    code, out = export_text(tmp_path, text)
+    assert code == want, out
+    assert out["error"]["kind"] in ({4: ("invalid", "syntax"), 3: ("unsupported",)}[want])
+    assert message in out["error"]["message"]
+
+
+def test_the_failing_line_is_named(tmp_path: Path) -> None:
+    _, out = export_text(tmp_path, simple("y = x + 1\nreturn x @ y"))
+    assert "(line 9: return x @ y)" in out["error"]["message"]
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    out = tmp_path / "o.json"
+    assert export.main([str(tmp_path / "none.py"), "-o", str(out), "--no-cache"]) == 4
+    assert json.loads(out.read_text())["error"]["kind"] == "io"
+
+
+def test_huge_models_and_inputs_need_no_memory(tmp_path: Path) -> None:
+    text = module(
+        "self.l = nn.Linear(65536, 65536)", "return self.l(x)", "torch.rand(16384, 65536)"
+    )
+    code, out = export_text(tmp_path, text)
+    assert code == 0, out
+    sizes = {b["name"]: b["bytes"] for b in out["programs"][0]["buffers"]}
+    assert sizes["l.weight"] == 1 << 34 and sizes["x"] == 1 << 32
+
+
+def test_shapes_option(tmp_path: Path) -> None:
+    code, out = export_text(tmp_path, REFERENCES["relu"], "--shapes", "batch_size=5,dim=7")
+    assert code == 0
+    program = out["programs"][0]
+    assert program["outputs"][0]["shape"] == [5, 7]
+    assert program["changed"] == [["batch_size", 5], ["dim", 7]]
+    code, out = export_text(tmp_path, REFERENCES["relu"], "--shapes", "width=5")
+    assert code == 4 and "no module-level integer 'width'" in out["error"]["message"]
+
+
+def test_altered_shapes(tmp_path: Path) -> None:
+    text = simple("return x.view(-1, 4).sum(1)").replace("dim = 10", "dim = 4096")
+    code, out = export_text(tmp_path, text, "--altered", "2")
+    assert code == 0
+    assert len(out["programs"]) == 3
+    shrunk = dict(out["programs"][1]["changed"])
+    assert shrunk == {"dim": 128}
+    assert dict(out["programs"][2]["changed"]) == {"dim": 128, "batch_size": 4}
+    code, out = export_text(tmp_path, text, "--altered", "9")
+    assert any(dict(s["changed"]).get("dim") == 129 for s in out["skipped"])
+    assert all("RuntimeError" in s["reason"] for s in out["skipped"])
