@@ -99,9 +99,7 @@ Json encode(const check::Finding& f) {
 
 Json encode(const check::Snap& s) { return {{"literal", s.literal}, {"ideal", s.ideal}}; }
 
-Json encode(const check::Timing& t) {
-  return {{"phase", t.phase}, {"seconds", number(t.seconds)}};
-}
+Json encode(const check::Timing& t) { return {{"phase", t.phase}, {"seconds", number(t.seconds)}}; }
 
 std::string dump(const Json& j) {
   // Foreign text may hold anything: what is no UTF-8 is replaced.

@@ -26,8 +26,8 @@ std::string text(const Diag& diag, const TextOptions& options);
 // "file.cu:12:5 | source line | caret", from the file if it can be read; empty otherwise.
 std::string excerpt(const SrcLoc& loc, const TextOptions& options);
 
-// The whole verdict; layout: the structs of check/verdict.h, field by field. Numbers that JSON lacks are the strings "inf",
-// "-inf" and "nan".
+// The whole verdict; layout: the structs of check/verdict.h, field by field. Numbers that JSON
+// lacks are the strings "inf", "-inf" and "nan".
 std::string json(const check::Verdict& verdict, int exit_code);
 std::string json(const Diag& diag, int exit_code);
 

@@ -84,8 +84,11 @@ def parse(path: Path) -> Case:
 
 def pattern(text: str) -> re.Pattern[str]:
     parts = re.split(r"(%(?:int|float|path|hex|any|%)|\s+)", text)
-    return re.compile("".join(PLACEHOLDERS.get(p) or (r"\s+" if p.isspace() else re.escape(p))
-                              for p in parts if p))  # fmt: skip
+    return re.compile(
+        "".join(
+            PLACEHOLDERS.get(p) or (r"\s+" if p.isspace() else re.escape(p)) for p in parts if p
+        )
+    )
 
 
 def expect_path(path: Path) -> Path:
@@ -119,8 +122,8 @@ def check_expected(path: Path, output: str) -> None:
     if not file.exists():
         return
     wanted, got = file.read_text().splitlines(), output.splitlines()
-    bad = next((i for i, pair in enumerate(zip(wanted, got, strict=False))
-                if not pattern(pair[0]).fullmatch(pair[1]) and pair[0] != pair[1]), None)  # fmt: skip
+    lines = enumerate(zip(wanted, got, strict=False))
+    bad = next((i for i, (w, g) in lines if w != g and not pattern(w).fullmatch(g)), None)
     if bad is None and len(wanted) != len(got):
         bad = min(len(wanted), len(got))
     if bad is None:
@@ -153,9 +156,17 @@ def run(program: str, path: Path) -> int:
         env |= {name: substitute(value, values) for name, value in case.env.items()}
         for args in case.runs:
             command = [program, *shlex.split(substitute(args, values))]
-            done = subprocess.run(command, env=env, cwd=temp, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, errors="replace", timeout=TIMEOUT_S)  # fmt: skip
+            done = subprocess.run(
+                command,
+                env=env,
+                cwd=temp,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=TIMEOUT_S,
+            )
             try:
                 if done.returncode != case.exit_code:
                     raise Failure(f"exit code {done.returncode}, wanted {case.exit_code}")
