@@ -1,0 +1,297 @@
+#include "machine/flow.h"
+
+#include <algorithm>
+
+namespace assay::machine {
+namespace {
+
+void find_blocks(Kernel& k) {
+  auto n = static_cast<uint32_t>(k.ops.size());
+  std::vector<bool> leader(n + 1, false);
+  leader[0] = true;
+  for (uint32_t i = 0; i < n; ++i) {
+    const MicroOp& op = k.ops[i];
+    if (op.kind == OpKind::Bra) leader[op.target] = true;
+    if (op.kind == OpKind::BrxIdx) {
+      for (uint32_t t = 0; t < op.count; ++t) leader[k.targets[op.target + t]] = true;
+    }
+    if (ends_block(op)) leader[i + 1] = true;
+  }
+  k.block_of.assign(n, 0);
+  k.blocks.clear();
+  for (uint32_t i = 0; i < n; ++i) {
+    if (leader[i]) {
+      k.blocks.emplace_back().first = i;
+      k.ops[i].top = true;
+    }
+    k.block_of[i] = static_cast<uint32_t>(k.blocks.size() - 1);
+    k.blocks.back().end = i + 1;
+  }
+  for (uint32_t b = 0; b < k.blocks.size(); ++b) {
+    const MicroOp& last = k.ops[k.blocks[b].end - 1];
+    std::vector<uint32_t>& succ = k.blocks[b].succ;
+    bool falls = true;
+    if (last.kind == OpKind::Bra) {
+      succ.push_back(k.block_of[last.target]);
+      falls = static_cast<bool>(last.guard);
+    } else if (last.kind == OpKind::BrxIdx) {
+      for (uint32_t t = 0; t < last.count; ++t) {
+        succ.push_back(k.block_of[k.targets[last.target + t]]);
+      }
+      falls = static_cast<bool>(last.guard);
+    } else if (last.kind == OpKind::Exit || last.kind == OpKind::Trap) {
+      falls = static_cast<bool>(last.guard);
+    }
+    if (falls && k.blocks[b].end < n) succ.push_back(k.block_of[k.blocks[b].end]);
+    std::sort(succ.begin(), succ.end());
+    succ.erase(std::unique(succ.begin(), succ.end()), succ.end());
+    for (uint32_t s : succ) k.blocks[s].pred.push_back(b);
+  }
+}
+
+bool can_exit(const Kernel& k, uint32_t b) {
+  const MicroOp& last = k.ops[k.blocks[b].end - 1];
+  return last.kind == OpKind::Exit || last.kind == OpKind::Trap || k.blocks[b].succ.empty();
+}
+
+void find_rpo(Kernel& k) {
+  std::vector<uint32_t> order;
+  std::vector<uint8_t> state(k.blocks.size(), 0);
+  std::vector<std::pair<uint32_t, size_t>> stack{{0, 0}};
+  state[0] = 1;
+  while (!stack.empty()) {
+    auto& [b, i] = stack.back();
+    // Last successor first: loop bodies then come before what follows the loop.
+    const std::vector<uint32_t>& succ = k.blocks[b].succ;
+    if (i < succ.size()) {
+      uint32_t s = succ[succ.size() - 1 - i++];
+      if (!state[s]) {
+        state[s] = 1;
+        stack.push_back({s, 0});
+      }
+    } else {
+      order.push_back(b);
+      stack.pop_back();
+    }
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    k.blocks[order[i]].rpo = static_cast<uint32_t>(order.size() - 1 - i);
+  }
+}
+
+// Immediate post-dominators (Cooper, Harvey, Kennedy) with one virtual exit. Blocks that no path
+// leads from to the exit (endless loops) have none.
+void find_ipdom(Kernel& k) {
+  auto n = static_cast<uint32_t>(k.blocks.size());
+  std::vector<uint32_t> order;  // postorder on the reversed graph, exit last
+  std::vector<uint8_t> seen(n, 0);
+  for (uint32_t root = 0; root < n; ++root) {
+    if (!can_exit(k, root) || seen[root]) continue;
+    std::vector<std::pair<uint32_t, size_t>> stack{{root, 0}};
+    seen[root] = 1;
+    while (!stack.empty()) {
+      auto& [b, i] = stack.back();
+      if (i < k.blocks[b].pred.size()) {
+        uint32_t p = k.blocks[b].pred[i++];
+        if (!seen[p]) {
+          seen[p] = 1;
+          stack.push_back({p, 0});
+        }
+      } else {
+        order.push_back(b);
+        stack.pop_back();
+      }
+    }
+  }
+  const uint32_t exit = n;
+  constexpr uint32_t kUnset = ~0u;
+  std::vector<uint32_t> number(n + 1, kUnset), dom(n + 1, kUnset);
+  for (size_t i = 0; i < order.size(); ++i) number[order[i]] = static_cast<uint32_t>(i);
+  number[exit] = static_cast<uint32_t>(order.size());
+  dom[exit] = exit;
+  auto meet = [&](uint32_t a, uint32_t b) {
+    while (a != b) {
+      while (number[a] < number[b]) a = dom[a];
+      while (number[b] < number[a]) b = dom[b];
+    }
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = order.size(); i-- > 0;) {
+      uint32_t b = order[i];
+      uint32_t d = can_exit(k, b) ? exit : kUnset;
+      for (uint32_t s : k.blocks[b].succ) {
+        if (number[s] == kUnset || dom[s] == kUnset) continue;
+        d = d == kUnset ? s : meet(d, s);
+      }
+      if (d != dom[b]) {
+        dom[b] = d;
+        changed = true;
+      }
+    }
+  }
+  for (uint32_t b = 0; b < n; ++b) {
+    k.blocks[b].ipdom = dom[b] == kUnset || dom[b] == exit ? kNever : dom[b];
+    MicroOp& last = k.ops[k.blocks[b].end - 1];
+    last.reconv = k.blocks[b].ipdom == kNever ? kNever : k.blocks[k.blocks[b].ipdom].first;
+  }
+}
+
+// Operations that make data of their own, whatever their operands are.
+bool makes_data(const MicroOp& op) {
+  switch (op.kind) {
+    case OpKind::Ld:
+      return op.space != Space::Param;
+    case OpKind::Atom:
+    case OpKind::LdSym:
+    case OpKind::Clock:
+      return true;
+    case OpKind::Alu:
+      return info(op.fn).cls == FnClass::R || op.fn == Fn::CvtIF || op.fn == Fn::CvtFF ||
+             op.fn == Fn::CvtFI || op.fn == Fn::FrexpExp || is_float(op.type);
+    case OpKind::Setp:
+      return is_float(op.type);
+    default:
+      return false;
+  }
+}
+
+void find_taint(Kernel& k) {
+  std::vector<UseDef> ud(k.ops.size());
+  for (size_t i = 0; i < k.ops.size(); ++i) use_def(k, k.ops[i], ud[i]);
+  std::vector<bool> block_tainted(k.blocks.size(), false), branch_done(k.blocks.size(), false);
+  auto tainted = [&](uint32_t r) { return k.regs[r].tainted; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < k.ops.size(); ++i) {
+      const MicroOp& op = k.ops[i];
+      bool t = makes_data(op) || block_tainted[k.block_of[i]] ||
+               std::any_of(ud[i].uses.begin(), ud[i].uses.end(), tainted) ||
+               std::any_of(ud[i].defs.begin(), ud[i].defs.end(), tainted);
+      if (!t) continue;
+      for (uint32_t d : ud[i].defs) {
+        if (!k.regs[d].tainted) {
+          k.regs[d].tainted = true;
+          changed = true;
+        }
+      }
+    }
+    for (uint32_t b = 0; b < k.blocks.size(); ++b) {
+      const MicroOp& last = k.ops[k.blocks[b].end - 1];
+      bool t = (last.guard && tainted(last.guard.id)) ||
+               (last.kind == OpKind::BrxIdx && tainted(last.src[0].id));
+      if (!t || branch_done[b] || !ends_block(last)) continue;
+      branch_done[b] = true;
+      for (uint32_t r : region(k, b)) {
+        if (!block_tainted[r]) {
+          block_tainted[r] = true;
+          changed = true;
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < k.ops.size(); ++i) {
+    MicroOp& op = k.ops[i];
+    op.pure = !makes_data(op) && !block_tainted[k.block_of[i]] &&
+              std::none_of(ud[i].uses.begin(), ud[i].uses.end(), tainted) &&
+              std::none_of(ud[i].defs.begin(), ud[i].defs.end(), tainted);
+  }
+}
+
+}  // namespace
+
+bool ends_block(const MicroOp& op) {
+  return op.kind == OpKind::Bra || op.kind == OpKind::BrxIdx || op.kind == OpKind::Exit ||
+         op.kind == OpKind::Trap;
+}
+
+void use_def(const Kernel& k, const MicroOp& op, UseDef& out) {
+  out.uses.clear();
+  out.defs.clear();
+  auto use = [&](RegRef r) {
+    if (r) out.uses.push_back(r.id);
+  };
+  auto def = [&](RegRef r) {
+    if (r) out.defs.push_back(r.id);
+  };
+  use(op.guard);
+  for (int i = 0; i < op.num_src; ++i) use(op.src[static_cast<size_t>(i)]);
+  bool vec_in = op.kind == OpKind::St || op.kind == OpKind::Pack;
+  bool vec_out = op.kind == OpKind::Ld || op.kind == OpKind::Unpack;
+  for (uint32_t i = 0; i < op.vec && (vec_in || vec_out); ++i) {
+    if (vec_in) use(k.vecs[op.vecs + i]);
+    if (vec_out) def(k.vecs[op.vecs + i]);
+  }
+  def(op.dst);
+  def(op.dst2);
+  if (op.kind == OpKind::Carry) {
+    if (op.reads_carry) use(k.carry);
+    if (op.writes_carry) def(k.carry);
+  }
+}
+
+std::vector<uint32_t> region(const Kernel& k, uint32_t b) {
+  std::vector<uint32_t> out, stack;
+  std::vector<bool> seen(k.blocks.size(), false);
+  uint32_t end = k.blocks[b].ipdom;
+  auto push = [&](uint32_t s) {
+    if (s == end || seen[s]) return;
+    seen[s] = true;
+    stack.push_back(s);
+    out.push_back(s);
+  };
+  for (uint32_t s : k.blocks[b].succ) push(s);
+  while (!stack.empty()) {
+    uint32_t x = stack.back();
+    stack.pop_back();
+    for (uint32_t s : k.blocks[x].succ) push(s);
+  }
+  return out;
+}
+
+void analyse(Kernel& k) {
+  find_blocks(k);
+  find_rpo(k);
+  find_ipdom(k);
+  find_taint(k);
+}
+
+Liveness::Liveness(const Kernel& k) : words_((k.regs.size() + 63) / 64) {
+  size_t n = k.blocks.size();
+  in_.assign(n * words_, 0);
+  std::vector<uint64_t> use(n * words_, 0), kill(n * words_, 0);
+  UseDef ud;
+  for (size_t b = 0; b < n; ++b) {
+    uint64_t* u = &use[b * words_];
+    uint64_t* d = &kill[b * words_];
+    for (uint32_t i = k.blocks[b].first; i < k.blocks[b].end; ++i) {
+      use_def(k, k.ops[i], ud);
+      for (uint32_t r : ud.uses) {
+        if (!((d[r / 64] >> (r % 64)) & 1)) u[r / 64] |= uint64_t{1} << (r % 64);
+      }
+      if (k.ops[i].guard) continue;  // a guarded write leaves the old value in some lanes
+      for (uint32_t r : ud.defs) d[r / 64] |= uint64_t{1} << (r % 64);
+    }
+  }
+  std::vector<uint32_t> order(n);
+  for (uint32_t b = 0; b < n; ++b) order[b] = b;
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return k.blocks[a].rpo > k.blocks[b].rpo; });
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t b : order) {
+      for (size_t w = 0; w < words_; ++w) {
+        uint64_t live = 0;
+        for (uint32_t s : k.blocks[b].succ) live |= in_[s * words_ + w];
+        uint64_t v = use[b * words_ + w] | (live & ~kill[b * words_ + w]);
+        if (v != in_[b * words_ + w]) {
+          in_[b * words_ + w] = v;
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace assay::machine
