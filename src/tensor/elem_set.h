@@ -1,105 +1,119 @@
 #pragma once
-// A set of element indices of a buffer: a bitset in pages of 4096, ordered by a map.
-#include <array>
+// ElemSet: a set of element numbers (int64, of one buffer), in pages of 4096 bits. Pages that are
+// full hold no words, so whole tensors of 10^8 elements cost a few megabytes.
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <memory>
 
 namespace assay::tensor {
 
 class ElemSet {
  public:
-  static constexpr int kShift = 12;
-  static constexpr int64_t kPage = int64_t{1} << kShift;
+  static constexpr int kPageBits = 12;
+  static constexpr int64_t kPage = int64_t{1} << kPageBits;
+  static constexpr int kWords = kPage / 64;
 
-  // Returns true if the element is new.
-  bool insert(int64_t element) {
-    uint64_t& word = page(element >> kShift)[static_cast<size_t>((element & (kPage - 1)) >> 6)];
-    const uint64_t bit = uint64_t{1} << (element & 63);
-    const bool fresh = (word & bit) == 0;
-    word |= bit;
-    return fresh;
-  }
-  // first, first + stride, ... (count elements).
-  void insert_range(int64_t first, int64_t count, int64_t stride = 1) {
-    if (stride != 1) {
-      for (int64_t k = 0; k < count; ++k) insert(first + k * stride);
-      return;
-    }
-    for (int64_t e = first, end = first + count; e < end;) {
-      const int64_t stop = std::min(end, ((e >> 6) + 1) << 6);
-      const auto n = static_cast<int>(stop - e);
-      const uint64_t bits = (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1)) << (e & 63);
-      page(e >> kShift)[static_cast<size_t>((e & (kPage - 1)) >> 6)] |= bits;
-      e = stop;
-    }
-  }
-  bool contains(int64_t element) const {
-    auto it = pages_.find(element >> kShift);
-    if (it == pages_.end()) return false;
-    return (it->second[static_cast<size_t>((element & (kPage - 1)) >> 6)] >> (element & 63)) & 1;
-  }
-  int64_t count() const {
-    int64_t n = 0;
-    for (const auto& [key, words] : pages_)
-      for (uint64_t w : words) n += std::popcount(w);
-    return n;
-  }
-  bool empty() const { return count() == 0; }
-  void clear() {
-    pages_.clear();
-    last_ = nullptr;
-  }
-  // Ascending.
-  template <class F>
-  void for_each(F&& f) const {
-    for (const auto& [key, words] : pages_)
-      for (size_t w = 0; w < words.size(); ++w)
-        for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
-          f((key << kShift) + static_cast<int64_t>(w * 64) + std::countr_zero(bits));
-  }
-  void unite(const ElemSet& other) {
-    for (const auto& [key, words] : other.pages_) {
-      Page& mine = page(key);
-      for (size_t w = 0; w < words.size(); ++w) mine[w] |= words[w];
-    }
-  }
-  void intersect(const ElemSet& other) {
-    for (auto& [key, words] : pages_) {
-      auto it = other.pages_.find(key);
-      for (size_t w = 0; w < words.size(); ++w)
-        words[w] &= it == other.pages_.end() ? 0 : it->second[w];
-    }
-  }
-  void subtract(const ElemSet& other) {
-    for (const auto& [key, words] : other.pages_) {
-      auto it = pages_.find(key);
-      if (it == pages_.end()) continue;
-      for (size_t w = 0; w < words.size(); ++w) it->second[w] &= ~words[w];
-    }
-  }
-
- private:
-  using Page = std::array<uint64_t, kPage / 64>;
-  Page& page(int64_t key) {
-    if (last_ != nullptr && key == last_key_) return *last_;
-    last_ = &pages_[key];
-    last_key_ = key;
-    return *last_;
-  }
-  std::map<int64_t, Page> pages_;
-  Page* last_ = nullptr;  // std::map nodes do not move
-  int64_t last_key_ = 0;
-
- public:
   ElemSet() = default;
-  ElemSet(const ElemSet& o) : pages_(o.pages_) {}
-  ElemSet(ElemSet&& o) noexcept : pages_(std::move(o.pages_)) { o.last_ = nullptr; }
-  ElemSet& operator=(ElemSet o) noexcept {
-    pages_ = std::move(o.pages_);
-    last_ = nullptr;
+  ElemSet(const ElemSet& other) { unite(other); }
+  ElemSet(ElemSet&& other) noexcept { swap(other); }
+  ElemSet& operator=(ElemSet other) noexcept {
+    swap(other);
     return *this;
   }
+  void swap(ElemSet& other) noexcept {
+    pages_.swap(other.pages_);
+    std::swap(count_, other.count_);
+    last_ = other.last_ = nullptr;
+  }
+
+  // True if the element is new.
+  bool insert(int64_t element);
+  // first, first + stride, ...: `count` elements; stride may be 0 or negative.
+  void insert_range(int64_t first, int64_t count, int64_t stride = 1);
+  bool contains(int64_t element) const;
+  int64_t count() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  void clear();
+
+  void unite(const ElemSet& other);
+  void intersect(const ElemSet& other);
+  void subtract(const ElemSet& other);
+  bool operator==(const ElemSet& other) const;
+  bool is_subset_of(const ElemSet& other) const;
+
+  // Smallest and largest element; the set must not be empty.
+  int64_t front() const;
+  int64_t back() const;
+
+  // f(element) in ascending order.
+  template <class F>
+  void for_each(F&& f) const {
+    for_each_run([&](int64_t first, int64_t n) {
+      for (int64_t k = 0; k < n; ++k) f(first + k);
+    });
+  }
+  // f(first, count) for the maximal runs of consecutive elements, ascending.
+  template <class F>
+  void for_each_run(F&& f) const;
+
+ private:
+  struct Page {
+    std::unique_ptr<uint64_t[]> words;  // null: full
+    int count = 0;
+    bool full() const { return count == kPage; }
+  };
+  Page& page(int64_t number);
+  const Page* find(int64_t number) const;
+  static void make_full(Page* p) {
+    p->words.reset();
+    p->count = static_cast<int>(kPage);
+  }
+  static void make_words(Page* p);  // a full page gets its words back
+  static uint64_t word(const Page& p, int k) { return p.words ? p.words[k] : ~uint64_t{0}; }
+  void insert_bits(Page* p, int from, int to);
+  void recount(Page* p);
+
+  std::map<int64_t, Page> pages_;  // pages without elements do not stand here
+  int64_t count_ = 0;
+  Page* last_ = nullptr;  // cache of page()
+  int64_t last_number_ = 0;
 };
+
+template <class F>
+void ElemSet::for_each_run(F&& f) const {
+  int64_t start = 0, length = 0;
+  auto emit = [&](int64_t first, int64_t n) {
+    if (length > 0 && start + length == first) {
+      length += n;
+      return;
+    }
+    if (length > 0) f(start, length);
+    start = first;
+    length = n;
+  };
+  for (const auto& [number, p] : pages_) {
+    int64_t base = number * kPage;
+    if (p.full()) {
+      emit(base, kPage);
+      continue;
+    }
+    for (int k = 0; k < kWords; ++k) {
+      uint64_t w = p.words[k];
+      int shift = 0;
+      while (w != 0) {
+        int zeros = std::countr_zero(w);
+        shift += zeros;
+        w >>= zeros;
+        int ones = std::countr_one(w);
+        emit(base + k * 64 + shift, ones);
+        if (ones == 64) break;
+        shift += ones;
+        w >>= ones;
+      }
+    }
+  }
+  if (length > 0) f(start, length);
+}
 
 }  // namespace assay::tensor
