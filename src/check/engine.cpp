@@ -1,0 +1,419 @@
+// The ladder for one shape, and the verdict over shapes.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "check/check.h"
+#include "check/local.h"
+#include "check/prove.h"
+#include "check/refute.h"
+
+namespace assay::check {
+
+using term::Snapper;
+
+namespace {
+
+VerdictKind worse(VerdictKind a, VerdictKind b) { return std::max(a, b); }
+
+struct Budget {
+  Clock::time_point start = Clock::now();
+  Clock::time_point deadline;
+  std::vector<Timing>* timings = nullptr;
+  std::string prefix;
+  Clock::time_point mark = Clock::now();
+  void lap(const std::string& phase) {
+    const auto now = Clock::now();
+    timings->push_back({prefix + phase, std::chrono::duration<double>(now - mark).count()});
+    mark = now;
+  }
+};
+
+class ShapeCheck {
+ public:
+  ShapeCheck(const Pair& pair, const CheckOptions& options, Verdict& verdict, Budget budget,
+             bool given)
+      : pair_(pair),
+        options_(options),
+        verdict_(verdict),
+        budget_(std::move(budget)),
+        given_(given) {}
+
+  ShapeResult run() {
+    out_.change = pair_.change;
+    const Status status = body();
+    if (!status) {
+      LocationResult r;
+      const Diag& d = status.error();
+      r.kind = d.kind == DiagKind::Unsupported ? VerdictKind::Unsupported : VerdictKind::Unknown;
+      r.cls = diag_kind_name(d.kind);
+      r.reason = d.message;
+      r.loc = d.loc;
+      internal_ = d.kind == DiagKind::Internal;
+      out_.results.push_back(std::move(r));
+    }
+    finish();
+    return std::move(out_);
+  }
+  bool internal() const { return internal_; }
+
+ private:
+  Status body() {
+    ASSAY_TRY(reference_, prepare(pair_.reference));
+    ASSAY_TRY(candidate_, prepare(pair_.candidate));
+    budget_.lap("prepare");
+    recorded_notes();
+    pairs_ = pair_outputs(candidate_, reference_, verdict_.findings, out_.results);
+    for (const OutputPair& p : pairs_)
+      out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
+    ASSAY_CHECK(unwritten());
+    budget_.lap("coverage");
+    std::vector<int64_t> dims = reference_.dims;
+    dims.insert(dims.end(), candidate_.dims.begin(), candidate_.dims.end());
+    snapper_.emplace(dims);
+    const int64_t limit = given_ ? 4096 : 16384;
+    ASSAY_TRY(const LocationPlan where, locations(limit));
+    ASSAY_TRY(const Plan c_plan, make_plan(candidate_, wants_of(pairs_, where.outputs, true)));
+    ASSAY_TRY(const Plan r_plan, make_plan(reference_, wants_of(pairs_, where.outputs, false)));
+    budget_.lap("trace");
+    ASSAY_CHECK(hazards(c_plan));
+    budget_.lap("hazards");
+    const ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_,
+                                          where.outputs, *snapper_, options_.seed);
+    budget_.lap("fingerprint");
+    verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
+    for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      out_.outputs[k].checked = where.outputs[k].size();
+      out_.outputs[k].proved = diff.equal[k].size();
+    }
+    suspects_ = support_difference(candidate_, c_plan, reference_, r_plan);
+    boundaries_ = boundaries_of(reference_, r_plan);
+    for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
+    std::sort(boundaries_.begin(), boundaries_.end());
+    boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
+    ASSAY_CHECK(examine(diff));
+    budget_.lap("search");
+    return {};
+  }
+
+  // What the recorder saw: refused launches decide, the rest stands beside.
+  void recorded_notes() {
+    for (const program::Note& n : pair_.candidate.notes) {
+      if (n.kind == "launch-refused") {
+        LocationResult r;
+        r.kind = VerdictKind::Refuted;
+        r.cls = "launch-refused";
+        r.reason = n.message;
+        r.loc = n.loc;
+        out_.results.push_back(std::move(r));
+        continue;
+      }
+      const Severity s = n.severity == "high"  ? Severity::High
+                         : n.severity == "low" ? Severity::Low
+                                               : Severity::Info;
+      if (given_) verdict_.findings.push_back({n.kind, s, n.message, n.loc});
+    }
+  }
+
+  Status unwritten() {
+    for (const OutputPair& p : pairs_) {
+      ASSAY_TRY(const Unwritten u, find_unwritten(candidate_, p));
+      if (u.count == 0) continue;
+      LocationResult r;
+      r.kind = VerdictKind::Refuted;
+      r.cls = "unwritten";
+      r.location = {p.index, p.name, unravel(u.first[0], p.reference.shape)};
+      r.count = static_cast<uint64_t>(u.count);
+      r.reason = fmt::format("no thread writes {} of the {} elements", u.count, p.numel());
+      Witness w;
+      w.replayed = true;
+      w.replay = "the store addresses of the whole grid";
+      r.witness = w;
+      out_.results.push_back(std::move(r));
+    }
+    return {};
+  }
+
+  Result<LocationPlan> locations(int64_t limit) {
+    if (options_.at.empty()) return choose_locations(candidate_, pairs_, options_.whole, limit);
+    LocationPlan plan;
+    plan.outputs.resize(pairs_.size());
+    for (const Location& l : options_.at) {
+      if (l.output < 0 || static_cast<size_t>(l.output) >= pairs_.size())
+        return fail(DiagKind::Invalid, fmt::format("--at: there is no output {}", l.output));
+      const auto& shape = pairs_[static_cast<size_t>(l.output)].reference.shape;
+      if (l.index.size() != shape.size())
+        return fail(DiagKind::Invalid,
+                    fmt::format("--at: output {} has {} dimensions", l.output, shape.size()));
+      int64_t position = 0;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (l.index[d] < 0 || l.index[d] >= shape[d])
+          return fail(DiagKind::Invalid, fmt::format("--at: index {} is out of range", l.index[d]));
+        position = position * shape[d] + l.index[d];
+      }
+      plan.outputs[static_cast<size_t>(l.output)].push_back(position);
+    }
+    for (auto& p : plan.outputs) std::sort(p.begin(), p.end());
+    return plan;
+  }
+
+  Status hazards(const Plan& plan) {
+    for (size_t s = 0; s < plan.steps.size(); ++s) {
+      if (!candidate_.launches[s]) continue;
+      ASSAY_TRY(const Coverage* cover, candidate_.launches[s]->coverage());
+      if (cover->out_of_bounds != 0) {
+        LocationResult r;
+        r.kind = VerdictKind::Refuted;
+        r.cls = "out-of-bounds";
+        r.reason = cover->out_of_bounds_what;
+        r.loc = cover->out_of_bounds_loc;
+        r.count = cover->out_of_bounds;
+        out_.results.push_back(std::move(r));
+      }
+      if (!plan.steps[s].launch) continue;
+      ASSAY_CHECK(candidate_.launches[s]->hazards(plan.steps[s].launch->ctas, verdict_.findings,
+                                                  out_.results));
+    }
+    return {};
+  }
+
+  Status examine(const ImageDiff& diff) {
+    Obligations needs{diff.extra};
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      Positions open = diff.differ[k];
+      open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
+      std::sort(open.begin(), open.end());
+      if (open.empty()) continue;
+      std::set<int64_t> picks = {open.front(), open.back(), open[open.size() / 2]};
+      const uint64_t share = std::max<uint64_t>(1, open.size() / picks.size());
+      bool all_closed = true;
+      for (int64_t position : picks) {
+        const bool closed = examine_one(k, position, share);
+        all_closed = all_closed && closed;
+        if (!out_.results.empty() && out_.results.back().kind == VerdictKind::Refuted &&
+            given_ == false)
+          break;
+      }
+      (void)all_closed;
+    }
+    return {};
+  }
+
+  bool examine_one(size_t k, int64_t position, uint64_t share) {
+    std::vector<Positions> one(pairs_.size());
+    one[k] = {position};
+    auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
+    auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
+    if (!c_plan || !r_plan) return false;
+    const OutputPair& pair = pairs_[k];
+    Tolerance tol = default_tolerance(pair.reference.dtype);
+    if (options_.rtol) tol.rtol = *options_.rtol;
+    if (options_.atol) tol.atol = *options_.atol;
+    std::vector<Suspect> suspects = support_difference(candidate_, *c_plan, reference_, *r_plan);
+    const auto experiments =
+        structured_experiments(reference_.symbols, suspects, boundaries_, options_.seed);
+    const auto now = Clock::now();
+    const auto until =
+        std::min(budget_.deadline,
+                 now + std::chrono::duration_cast<Clock::duration>((budget_.deadline - now) / 2));
+    SearchResult found = search(candidate_, *c_plan, reference_, *r_plan, pair, position,
+                                experiments, *snapper_, tol, until);
+    LocationResult r;
+    if (found.outcome == SearchResult::Outcome::Refuted) {
+      r = std::move(found.result);
+      if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol)) {
+        r.cls = "default-parameters";
+        r.reason += "; at the default values of the parameters they agree";
+      }
+    } else {
+      r = settle(*c_plan, *r_plan, pair, position, found, tol);
+      if (r.kind == VerdictKind::Proved) {
+        out_.outputs[k].proved += share;
+        return true;
+      }
+    }
+    r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+    r.count = share;
+    if (r.loc.line == 0) r.loc = origin(*c_plan, pair, position);
+    out_.results.push_back(std::move(r));
+    return false;
+  }
+
+  // No refutation: a local proof, an approximation, or unknown.
+  LocationResult settle(const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
+                        int64_t position, const SearchResult& found, const Tolerance& tol) {
+    LocalRequest request{candidate_, c_plan,    reference_,    r_plan, pair,
+                         position,   *snapper_, options_.seed, tol,    budget_.deadline};
+    const LocalResult local = prove_locally(request);
+    LocationResult r;
+    r.rho = found.largest_rho;
+    r.differing = local.differing;
+    if (local.outcome == LocalResult::Outcome::Equal) {
+      r.kind = VerdictKind::Proved;
+      return r;
+    }
+    if (local.outcome == LocalResult::Outcome::Approximation) {
+      r.kind = VerdictKind::Approximation;
+      r.reason = local.reason;
+      return r;
+    }
+    r.kind = VerdictKind::Unknown;
+    r.reason = fmt::format(
+        "not proved; {} inputs tried ({} in the domain), largest gap {:.3g} of the condition "
+        "scale{}{}",
+        found.experiments, found.in_domain, found.largest_rho, local.reason.empty() ? "" : "; ",
+        local.reason);
+    if (found.largest_rho > 0) {
+      r.candidate = found.worst_candidate;
+      r.reference = found.worst_reference;
+    }
+    return r;
+  }
+
+  // Would the difference be seen with every parameter at the constant it is built with?
+  bool default_parameters_hide(const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
+                               int64_t position, const Tolerance& tol) {
+    bool any = false;
+    std::vector<Experiment> tries;
+    for (const Draw& draw :
+         {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, -8, 8, 1, 1},
+          Draw{Draw::Kind::Grid, -1, 0, 1, 3}}) {
+      Experiment e(reference_.symbols, options_.seed + 77 + tries.size());
+      e.set_all(draw);
+      for (const SymbolInfo& s : reference_.symbols) {
+        if (!s.is_parameter || !s.range || s.range->first != s.range->second) continue;
+        e.set(s.symbol, {Draw::Kind::Constant, s.range->first, 0, 1, 1});
+        any = true;
+      }
+      tries.push_back(std::move(e));
+    }
+    if (!any) return false;
+    const SearchResult found = search(candidate_, c_plan, reference_, r_plan, pair, position, tries,
+                                      *snapper_, tol, budget_.deadline);
+    return found.outcome != SearchResult::Outcome::Refuted && found.in_domain > 0;
+  }
+
+  // The instruction that stored the location.
+  SrcLoc origin(const Plan& plan, const OutputPair& pair, int64_t position) {
+    const int64_t e = pair.candidate.element(position);
+    for (size_t s = plan.steps.size(); s-- > 0;) {
+      if (!plan.steps[s].launch) continue;
+      const auto& t = plan.steps[s].launch->trace;
+      for (const auto& st : t.stores)
+        if (st.buffer == pair.candidate.buffer && st.element == e)
+          return candidate_.launches[s]->source(st.pc);
+      for (const auto& a : t.atoms)
+        if (a.buffer == pair.candidate.buffer && a.element == e)
+          return candidate_.launches[s]->source(a.pc);
+    }
+    return {};
+  }
+
+  void finish() {
+    if (snapper_)
+      for (const auto& [literal, ideal] : snapper_->moved())
+        verdict_.snaps.push_back({literal, ideal});
+    std::stable_sort(
+        out_.results.begin(), out_.results.end(),
+        [](const LocationResult& a, const LocationResult& b) { return a.kind > b.kind; });
+    out_.kind = VerdictKind::Proved;
+    for (const LocationResult& r : out_.results) out_.kind = worse(out_.kind, r.kind);
+    if (out_.results.empty() && pairs_.empty()) out_.kind = VerdictKind::Unknown;
+  }
+
+  struct Obligations {
+    std::vector<term::Obligation> extra;
+  };
+  const Pair& pair_;
+  const CheckOptions& options_;
+  Verdict& verdict_;
+  Budget budget_;
+  bool given_;
+  bool internal_ = false;
+  Side candidate_, reference_;
+  std::vector<OutputPair> pairs_;
+  std::optional<Snapper> snapper_;
+  std::vector<Suspect> suspects_;
+  std::vector<double> boundaries_;
+  ShapeResult out_;
+};
+
+void dedupe(Verdict& v) {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::vector<Snap> snaps;
+  for (Snap& s : v.snaps)
+    if (seen.insert({s.literal, s.ideal}).second) snaps.push_back(std::move(s));
+  v.snaps = std::move(snaps);
+  std::set<std::pair<std::string, std::string>> known;
+  std::vector<Finding> findings;
+  for (Finding& f : v.findings)
+    if (known.insert({f.kind, f.message}).second) findings.push_back(std::move(f));
+  v.findings = std::move(findings);
+}
+
+std::string summarize(const Verdict& v) {
+  const ShapeResult& given = v.shapes[0];
+  uint64_t proved = 0, checked = 0, all = 0;
+  for (const OutputCoverage& o : given.outputs)
+    proved += o.proved, checked += o.checked, all += o.elements;
+  switch (v.kind) {
+    case VerdictKind::Proved:
+      return fmt::format(
+          "equal to the reference at {} of {} output elements ({:.3g} %), for all inputs", proved,
+          all, all == 0 ? 0.0 : 100.0 * static_cast<double>(proved) / static_cast<double>(all));
+    case VerdictKind::Refuted:
+      return given.results.empty()
+                 ? "refuted"
+                 : fmt::format("{}: {}", given.results[0].cls, given.results[0].reason);
+    default:
+      return given.results.empty() ? "" : given.results[0].reason;
+  }
+}
+
+}  // namespace
+
+Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOptions& options) {
+  if (pairs.empty()) return fail(DiagKind::Invalid, "nothing to check");
+  Verdict v;
+  const auto start = Clock::now();
+  const auto total =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_s));
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    if (k > 0 && Clock::now() - start > total / 2) {
+      v.findings.push_back({"note",
+                            Severity::Info,
+                            fmt::format("no time left for the altered shape {}", pairs[k].change),
+                            {}});
+      continue;
+    }
+    Budget budget;
+    budget.deadline = start + total;
+    budget.timings = &v.timings;
+    budget.prefix = pairs[k].change.empty() ? "" : pairs[k].change + ": ";
+    ShapeCheck one(pairs[k], options, v, budget, k == 0);
+    v.shapes.push_back(one.run());
+    if (one.internal()) return fail(DiagKind::Internal, v.shapes.back().results.back().reason);
+    if (k == 0) continue;
+    if (v.shapes.back().kind == VerdictKind::Refuted && v.shapes[0].kind != VerdictKind::Refuted)
+      v.findings.push_back(
+          {"other-shapes", Severity::High,
+           fmt::format("wrong at {}: {}", pairs[k].change, v.shapes.back().results[0].reason),
+           v.shapes.back().results[0].loc});
+  }
+  v.kind = v.shapes[0].kind;
+  v.domain.push_back(
+      "all inputs on which the reference is defined and its intermediates are finite; floats over "
+      "the reals");
+  dedupe(v);
+  v.summary = summarize(v);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  v.peak_memory = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  return v;
+}
+
+}  // namespace assay::check

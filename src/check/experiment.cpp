@@ -1,0 +1,203 @@
+#include "check/experiment.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/ieee.h"
+
+namespace assay::check {
+namespace {
+
+// Philox4x32-10 (Salmon et al., SC 2011): key = seed, counter = (element, symbol).
+uint32_t philox(uint64_t seed, uint64_t symbol, uint64_t element) {
+  uint32_t c0 = static_cast<uint32_t>(element), c1 = static_cast<uint32_t>(element >> 32);
+  uint32_t c2 = static_cast<uint32_t>(symbol), c3 = static_cast<uint32_t>(symbol >> 32);
+  uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c0, p1 = uint64_t{0xCD9E8D57} * c2;
+    c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    c1 = static_cast<uint32_t>(p1);
+    c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c3 = static_cast<uint32_t>(p0);
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return c0;
+}
+
+double uniform01(uint64_t seed, uint64_t symbol, uint64_t element) {
+  return (philox(seed, symbol, element) >> 8) * 0x1p-24;
+}
+
+Draw integer_draw(const SymbolInfo& s) {
+  Draw d;
+  d.kind = Draw::Kind::Integers;
+  d.lo = s.range ? s.range->first : 0;
+  d.hi = s.range ? s.range->second + 1 : 2;
+  return d;
+}
+
+}  // namespace
+
+Experiment::Experiment(const std::vector<SymbolInfo>& symbols, uint64_t seed)
+    : symbols_(symbols), seed_(seed) {
+  for (const SymbolInfo& s : symbols) {
+    info_[s.symbol] = &s;
+    draws_[s.symbol] = dtype_is_float(s.dtype) ? Draw{} : integer_draw(s);
+  }
+}
+
+void Experiment::set_all(const Draw& draw) {
+  for (const SymbolInfo& s : symbols_)
+    if (dtype_is_float(s.dtype)) draws_[s.symbol] = draw;
+}
+
+void Experiment::override_value(uint64_t symbol, int64_t element, double value) {
+  overrides_[{symbol, element}] = value;
+}
+
+double Experiment::value(uint64_t symbol, int64_t element) const {
+  auto info = info_.find(symbol);
+  if (info == info_.end()) return 0;
+  const Ty type = program::dtype_ty(info->second->dtype);
+  auto it = overrides_.find({symbol, element});
+  double v = 0;
+  if (it != overrides_.end()) {
+    v = it->second;
+  } else {
+    const Draw& d = draws_.at(symbol);
+    const double u = uniform01(seed_, symbol, static_cast<uint64_t>(element));
+    switch (d.kind) {
+      case Draw::Kind::Uniform:
+        v = d.lo + (d.hi - d.lo) * u;
+        break;
+      case Draw::Kind::Grid:
+        v = d.lo + d.step * std::floor(u * static_cast<double>(d.count));
+        break;
+      case Draw::Kind::Constant:
+        v = d.lo;
+        break;
+      case Draw::Kind::Integers:
+        v = std::floor(d.lo + (d.hi - d.lo) * u);
+        break;
+    }
+  }
+  if (!is_float(type)) return v;
+  return ieee_to_double(type, ieee_from_double(type, v));
+}
+
+void Experiment::values(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
+                        double* out) const {
+  (void)type;
+  for (uint32_t m = mask; m != 0; m &= m - 1) {
+    const int l = __builtin_ctz(m);
+    out[l] = value(symbol, elements[l]);
+  }
+}
+
+Witness Experiment::witness() const {
+  Witness w;
+  w.seed = seed_;
+  for (const SymbolInfo& s : symbols_) {
+    const Draw& d = draws_.at(s.symbol);
+    InputDraw draw;
+    draw.argument = static_cast<int>(s.argument);
+    draw.name = s.name;
+    switch (d.kind) {
+      case Draw::Kind::Uniform:
+        draw.distribution = fmt::format("uniform({}, {})", d.lo, d.hi);
+        break;
+      case Draw::Kind::Grid:
+        draw.distribution = fmt::format("{} + {} * integers(0, {})", d.lo, d.step, d.count);
+        break;
+      case Draw::Kind::Constant:
+        draw.distribution = fmt::format("constant({})", d.lo);
+        break;
+      case Draw::Kind::Integers:
+        draw.distribution = fmt::format("integers({}, {})", d.lo, d.hi);
+        break;
+    }
+    draw.shift = d.lo;
+    draw.scale = d.kind == Draw::Kind::Grid ? d.step : d.hi - d.lo;
+    w.draws.push_back(std::move(draw));
+  }
+  for (const auto& [key, value] : overrides_) {
+    const SymbolInfo* s = info_.at(key.first);
+    Override o;
+    o.argument = static_cast<int>(s->argument);
+    o.name = s->name;
+    int64_t rest = key.second - s->view.offset;
+    for (size_t d = 0; d < s->view.shape.size(); ++d) {
+      const int64_t stride = std::max<int64_t>(1, s->view.strides[d]);
+      o.index.push_back(rest / stride);
+      rest %= stride;
+    }
+    o.value = value;
+    w.overrides.push_back(std::move(o));
+  }
+  return w;
+}
+
+std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& symbols,
+                                               const std::vector<Suspect>& suspects,
+                                               const std::vector<double>& boundaries,
+                                               uint64_t seed) {
+  std::vector<Experiment> out;
+  auto add = [&](const char* name, const Draw& draw) -> Experiment& {
+    Experiment e(symbols, seed + out.size());
+    e.set_all(draw);
+    e.name = name;
+    out.push_back(std::move(e));
+    return out.back();
+  };
+  using K = Draw::Kind;
+  add("uniform in [-1, 1)", {K::Uniform, -1, 1, 1, 1});
+  add("uniform in [-2, -0.1)", {K::Uniform, -2, -0.1, 1, 1});
+  add("uniform in [0.1, 2)", {K::Uniform, 0.1, 2, 1, 1});
+  for (size_t k = 0; k < std::min<size_t>(suspects.size(), 8); ++k) {
+    Experiment& e = add("one element that only one side reads", {K::Uniform, -0.5, 0.5, 1, 1});
+    e.override_value(suspects[k].symbol, suspects[k].element, 64);
+  }
+  add("ties: {-1, 0, 1}", {K::Grid, -1, 0, 1, 3});
+  add("all equal", {K::Constant, 0.5, 0.5, 1, 1});
+  add("all zero", {K::Constant, 0, 0, 1, 1});
+  add("uniform in [-8, 8)", {K::Uniform, -8, 8, 1, 1});
+  add("uniform in [-32, 32)", {K::Uniform, -32, 32, 1, 1});
+  add("uniform in [-100, -1)", {K::Uniform, -100, -1, 1, 1});
+  add("halves in [-8, 8]", {K::Grid, -8, 0, 0.5, 33});
+  add("uniform in [-0.01, 0.01)", {K::Uniform, -0.01, 0.01, 1, 1});
+  for (double b : boundaries) {
+    add("at a boundary", {K::Constant, b, b, 1, 1});
+    const double h = std::max(std::fabs(b) * 1e-3, 1e-3);
+    add("around a boundary", {K::Grid, b - h, 0, h, 3});
+    add("near a boundary", {K::Uniform, b - 1, b + 1, 1, 1});
+  }
+  add("uniform in [-1000, 1000)", {K::Uniform, -1000, 1000, 1, 1});
+  // Inputs around zero, parameters away from their defaults, and the reverse.
+  for (bool parameters : {true, false}) {
+    Experiment& e =
+        add(parameters ? "large parameters" : "large inputs", {K::Uniform, -1, 1, 1, 1});
+    for (const SymbolInfo& s : symbols)
+      if (dtype_is_float(s.dtype) && s.is_parameter == parameters)
+        e.set(s.symbol, {K::Uniform, 2, 50, 1, 1});
+  }
+  for (const SymbolInfo& s : symbols) {  // one argument negative, the others positive
+    if (!dtype_is_float(s.dtype)) continue;
+    Experiment& e = add("one argument negative", {K::Uniform, 0.1, 2, 1, 1});
+    e.set(s.symbol, {K::Uniform, -3, -0.1, 1, 1});
+  }
+  add("uniform in [-1e-6, 1e-6)", {K::Uniform, -1e-6, 1e-6, 1, 1});
+  add("uniform in [-1e6, 1e6)", {K::Uniform, -1e6, 1e6, 1, 1});
+  add("all -1e30", {K::Uniform, -2e30, -1e30, 1, 1});  // below every hand-written sentinel
+  for (int k = 0; k < 3; ++k) {                        // one spike
+    Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
+    for (const SymbolInfo& s : symbols)
+      if (dtype_is_float(s.dtype))
+        e.override_value(s.symbol, s.view.element((s.view.numel() - 1) * k / 2), 1000);
+  }
+  return out;
+}
+
+}  // namespace assay::check

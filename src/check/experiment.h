@@ -1,0 +1,63 @@
+#pragma once
+// Concrete inputs: a seed, a distribution for each symbol, sparse overrides. Values are
+// Philox4x32-10 numbers mapped by exact operations and rounded to the symbol's type, so that a
+// script can make them again (DESIGN.md, witness).
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "check/side.h"
+#include "check/verdict.h"
+#include "term/input_model.h"
+
+namespace assay::check {
+
+struct Draw {
+  enum class Kind : uint8_t {
+    Uniform,   // lo + (hi - lo) * u
+    Grid,      // lo + step * floor(u * count): ties and boundaries
+    Constant,  // lo
+    Integers   // floor(lo + (hi - lo) * u), hi exclusive
+  } kind = Kind::Uniform;
+  double lo = -1, hi = 1;
+  double step = 1;
+  int64_t count = 1;
+};
+
+class Experiment : public term::InputModel {
+ public:
+  Experiment(const std::vector<SymbolInfo>& symbols, uint64_t seed);
+
+  void set_all(const Draw& draw);  // of the float symbols
+  void set(uint64_t symbol, const Draw& draw) { draws_[symbol] = draw; }
+  void override_value(uint64_t symbol, int64_t element, double value);
+  const Draw& draw_of(uint64_t symbol) const { return draws_.at(symbol); }
+  bool has(uint64_t symbol) const { return draws_.count(symbol) != 0; }
+
+  void values(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
+              double* out) const override;
+  double value(uint64_t symbol, int64_t element) const;
+  Witness witness() const;
+  std::string name;  // what it tries, for reports
+
+ private:
+  const std::vector<SymbolInfo>& symbols_;
+  std::unordered_map<uint64_t, const SymbolInfo*> info_;
+  uint64_t seed_;
+  std::unordered_map<uint64_t, Draw> draws_;
+  std::map<std::pair<uint64_t, int64_t>, double> overrides_;
+};
+
+// The structured experiments of check_engine.md D9, in order: signs, scales, ties, boundaries,
+// one-hots at `suspects` (elements that only one side reads), non-default parameters.
+struct Suspect {
+  uint64_t symbol = 0;
+  int64_t element = 0;
+};
+std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& symbols,
+                                               const std::vector<Suspect>& suspects,
+                                               const std::vector<double>& boundaries,
+                                               uint64_t seed);
+
+}  // namespace assay::check

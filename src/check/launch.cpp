@@ -1,0 +1,369 @@
+#include "check/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "machine/run.h"
+#include "ptx/module.h"
+
+namespace assay::check {
+
+using machine::BufferEnv;
+using machine::Kernel;
+using program::Buffer;
+using program::LaunchStep;
+using program::Program;
+
+namespace {
+
+constexpr uint64_t kCoverageLimit =
+    100'000'000;  // warp instructions of the store slices of one launch
+
+// Parsed modules by text: launches of one kernel, and both sides, share them.
+Result<std::shared_ptr<const ptx::Module>> parse_cached(const std::string& text,
+                                                        const std::string& name) {
+  static std::mutex lock;
+  static std::map<size_t, std::pair<std::string, std::shared_ptr<const ptx::Module>>> cache;
+  const std::lock_guard<std::mutex> hold(lock);
+  const size_t key = std::hash<std::string>{}(text);
+  auto it = cache.find(key);
+  if (it != cache.end() && it->second.first == text) return it->second.second;
+  ASSAY_TRY(ptx::Module module, ptx::parse(text, name));
+  auto shared = std::make_shared<const ptx::Module>(std::move(module));
+  cache[key] = {text, shared};
+  return std::shared_ptr<const ptx::Module>(shared);
+}
+
+bool touches(const program::Step& step, int buffer) {
+  auto in_views = [&](const std::vector<program::TensorView>& views) {
+    return std::any_of(views.begin(), views.end(),
+                       [&](const auto& v) { return v.buffer == buffer; });
+  };
+  if (const auto* op = std::get_if<program::OpStep>(&step.what)) return in_views(op->outputs);
+  if (const auto* c = std::get_if<program::CopyStep>(&step.what)) return c->dst == buffer;
+  if (const auto* f = std::get_if<program::FillStep>(&step.what)) return f->dst == buffer;
+  const auto& launch = std::get<LaunchStep>(step.what);  // may write whatever it points to
+  return std::any_of(launch.slots.begin(), launch.slots.end(), [&](const auto& s) {
+    return s.kind == program::ParamSlot::Kind::Pointer && s.buffer == buffer;
+  });
+}
+
+class Launcher : public PreparedLaunch {
+ public:
+  Launcher(const Program& p, size_t step)
+      : program_(p), step_(step), launch_(std::get<LaunchStep>(p.steps[step].what)) {}
+
+  Status init() {
+    if (launch_.module < 0 || static_cast<size_t>(launch_.module) >= program_.modules.size())
+      return fail(DiagKind::Invalid, "launch of a module that does not exist");
+    const program::Module& m = program_.modules[static_cast<size_t>(launch_.module)];
+    for (size_t b = 0; b < program_.buffers.size(); ++b) env_.push_back(environment(b));
+    spec_.constants.grid = launch_.grid;
+    spec_.constants.block = launch_.block;
+    spec_.constants.cluster = launch_.cluster;
+    spec_.constants.dynamic_shared = launch_.dynamic_smem;
+    spec_.cooperative = launch_.cooperative;
+    spec_.constants.num_buffers = static_cast<int>(env_.size());
+    fill_params();
+    for (const auto& [name, buffer] : m.symbols)
+      spec_.constants.symbols.push_back({name, buffer, env_[static_cast<size_t>(buffer)].address});
+    ASSAY_TRY(real_, decode_one(m.real_ptx.empty() ? m.semantic_ptx : m.real_ptx, m.name));
+    if (m.semantic_ptx.empty()) {
+      semantic_ = real_;
+    } else {
+      ASSAY_TRY(semantic_, decode_one(m.semantic_ptx, m.name));
+    }
+    return {};
+  }
+
+  Result<const Coverage*> coverage() override {
+    if (!coverage_) ASSAY_CHECK(cover());
+    return &*coverage_;
+  }
+  Result<machine::Trace> trace(const std::vector<uint32_t>& ctas) override {
+    machine::CtaRange range;
+    range.list.assign(ctas.begin(), ctas.end());
+    return machine::run_trace(semantic_, spec_, env_, range);
+  }
+  Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
+                 std::vector<LocationResult>& refutations) override;
+  uint64_t num_ctas() const override {
+    return uint64_t{launch_.grid[0]} * launch_.grid[1] * launch_.grid[2];
+  }
+  SrcLoc source(uint32_t pc) const override { return semantic_.source(pc); }
+  bool has_exp() const override {
+    for (const machine::MicroOp& op : semantic_.ops) {
+      switch (op.fn) {
+        case Fn::Exp:
+        case Fn::Exp2:
+        case Fn::Exp10:
+        case Fn::Expm1:
+        case Fn::Tanh:
+        case Fn::Sinh:
+        case Fn::Cosh:
+        case Fn::Log:
+        case Fn::Log2:
+        case Fn::Log10:
+        case Fn::Log1p:
+          return true;
+        default:
+          break;
+      }
+    }
+    return false;
+  }
+
+ private:
+  BufferEnv environment(size_t index) {
+    const Buffer& b = program_.buffers[index];
+    BufferEnv e;
+    e.name = b.name.empty() ? fmt::format("buffer {}", index) : b.name;
+    // Far apart and above 4 GiB, so that a truncated address misses.
+    e.address = b.address != 0 ? b.address : (uint64_t{index} + 1) << 36;
+    e.bytes = b.bytes;
+    e.type = program::dtype_ty(b.dtype);
+    e.content = BufferEnv::Content::Symbolic;
+    bool written = false;
+    for (size_t s = 0; s < step_ && !written; ++s)
+      written = touches(program_.steps[s], static_cast<int>(index));
+    if (!written && b.init == program::Init::Data && b.role == program::Role::Constant) {
+      e.content = BufferEnv::Content::Bytes;
+      e.data = const_cast<uint8_t*>(b.data.data());
+    } else if (!written && b.init == program::Init::Zero && b.bytes <= (64u << 20)) {
+      zeros_.emplace_back(b.bytes, 0);
+      e.content = BufferEnv::Content::Bytes;
+      e.data = zeros_.back().data();
+    }
+    return e;
+  }
+  void fill_params() {
+    auto& params = spec_.constants.params;
+    params = launch_.params;
+    for (const program::ParamSlot& s : launch_.slots) {
+      if (params.size() < s.offset + s.size) params.resize(s.offset + s.size);
+      if (s.kind == program::ParamSlot::Kind::Pointer) {
+        const uint64_t address = s.buffer < 0 ? 0
+                                              : env_[static_cast<size_t>(s.buffer)].address +
+                                                    static_cast<uint64_t>(s.addend);
+        std::memcpy(params.data() + s.offset, &address, std::min<size_t>(8, s.size));
+      } else if (s.scalar >= 0) {
+        const auto& scalar = program_.scalars[static_cast<size_t>(s.scalar)];
+        spec_.constants.symbolic.push_back({s.offset, s.size, scalar.buffer, scalar.element});
+      }
+    }
+  }
+  Result<Kernel> decode_one(const std::string& text, const std::string& name) {
+    ASSAY_TRY(const auto module, parse_cached(text, name));
+    std::vector<Diag> all;
+    auto kernel = machine::decode(*module, launch_.kernel, spec_.constants, &all);
+    return kernel;
+  }
+  Status cover();
+
+  const Program& program_;
+  size_t step_;
+  const LaunchStep& launch_;
+  std::vector<BufferEnv> env_;
+  std::deque<std::vector<uint8_t>> zeros_;
+  machine::Launch spec_;
+  Kernel real_, semantic_;
+  std::optional<Coverage> coverage_;
+};
+
+// Collects the writers of every element.
+class CoverageObserver : public machine::Observer {
+ public:
+  CoverageObserver(const std::vector<BufferEnv>& env, Coverage& out) : env_(env), out_(out) {
+    for (size_t b = 0; b < env.size(); ++b) order_.push_back({env[b].address, b});
+    std::sort(order_.begin(), order_.end());
+  }
+  uint32_t access(const machine::WarpAccess& a) override {
+    if (a.space != machine::MemSpace::Global || a.kind == machine::AccessKind::Read) return a.mask;
+    for (uint32_t m = a.mask; m != 0; m &= m - 1) store(a, __builtin_ctz(m));
+    return a.mask;
+  }
+  void unknown_access(const machine::WarpAccess& a, bool) override {
+    if (a.space == machine::MemSpace::Global && a.kind != machine::AccessKind::Read)
+      incomplete(a.pc);
+  }
+  uint32_t first_bad_pc = 0;
+
+ private:
+  void incomplete(uint32_t) { out_.complete = false; }
+  void store(const machine::WarpAccess& a, int lane) {
+    const uint64_t address = a.addr[lane];
+    if (last_ == nullptr || address - last_env_->address >= last_env_->bytes) {
+      auto it = std::upper_bound(order_.begin(), order_.end(), std::make_pair(address, ~size_t{0}));
+      if (it == order_.begin()) return bad(a);
+      const size_t b = std::prev(it)->second;
+      if (address - env_[b].address + a.bytes > env_[b].bytes) return bad(a);
+      last_env_ = &env_[b];
+      last_ = &out_.buffers[static_cast<int>(b)];
+      if (last_->elements == 0) {
+        last_->type = env_[b].type;
+        last_->elements =
+            static_cast<int64_t>(env_[b].bytes / std::max<uint32_t>(1, assay::bytes(env_[b].type)));
+        last_->first.assign(static_cast<size_t>(last_->elements), 0);
+      }
+    }
+    const uint32_t width = std::max<uint32_t>(1, assay::bytes(last_->type));
+    last_->atomic = last_->atomic || a.kind == machine::AccessKind::Atomic;
+    const uint64_t offset = address - last_env_->address;
+    if (offset + a.bytes > last_env_->bytes) return bad(a);
+    for (uint64_t e = offset / width; e * width < offset + a.bytes; ++e) {
+      uint32_t& first = last_->first[e];
+      if (first == 0) {
+        first = a.cta + 1;
+      } else if (first != a.cta + 1) {
+        auto& more = last_->more[static_cast<int64_t>(e)];
+        if (more.empty() || more.back() != a.cta) more.push_back(a.cta);
+      }
+    }
+  }
+  void bad(const machine::WarpAccess& a) {
+    if (out_.out_of_bounds++ == 0) first_bad_pc = a.pc;
+  }
+  const std::vector<BufferEnv>& env_;
+  Coverage& out_;
+  std::vector<std::pair<uint64_t, size_t>> order_;
+  const BufferEnv* last_env_ = nullptr;
+  Coverage::BufferWriters* last_ = nullptr;
+};
+
+Status Launcher::cover() {
+  Coverage cover;
+  CoverageObserver observer(env_, cover);
+  machine::Launch spec = spec_;
+  spec.step_limit = kCoverageLimit;
+  auto stats = machine::run_skeleton(real_, spec, env_, {}, machine::Slice::Stores, &observer);
+  if (!stats) {
+    if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
+    cover.complete = false;
+    cover.incomplete_why = stats.error().message;
+  } else {
+    cover.warp_instructions = stats->warp_instructions;
+    cover.ctas = stats->ctas;
+  }
+  if (cover.out_of_bounds != 0) {
+    cover.out_of_bounds_loc = real_.source(observer.first_bad_pc);
+    cover.out_of_bounds_what =
+        fmt::format("{} threads write outside every buffer", cover.out_of_bounds);
+  }
+  coverage_ = std::move(cover);
+  return {};
+}
+
+// Feeds the tracker.
+class HazardObserver : public machine::Observer {
+ public:
+  explicit HazardObserver(machine::HazardTracker& tracker) : tracker_(tracker) {}
+  void begin_cta(uint32_t cta, uint32_t shared_bytes) override {
+    tracker_.begin_cta(cta, shared_bytes);
+  }
+  void end_cta(uint32_t cta) override { tracker_.end_cta(cta); }
+  uint32_t access(const machine::WarpAccess& a) override { return tracker_.access(a); }
+  void cta_barrier(uint32_t cta, uint32_t warp_mask, bool whole) override {
+    if (whole)
+      tracker_.cta_barrier(cta);
+    else
+      tracker_.warp_barrier(cta, warp_mask);
+  }
+  void warp_sync(uint32_t cta, uint32_t warp, uint32_t members, uint32_t live) override {
+    tracker_.warp_sync(cta, warp, members, live);
+  }
+  void reconverge(uint32_t cta, uint32_t warp, uint32_t mask) override {
+    tracker_.reconverge(cta, warp, mask);
+  }
+  void barrier_mismatch(uint32_t, uint32_t pc, uint32_t other) override {
+    mismatches.push_back({pc, other});
+  }
+  std::vector<std::pair<uint32_t, uint32_t>> mismatches;
+
+ private:
+  machine::HazardTracker& tracker_;
+};
+
+LocationResult refutation(const char* cls, std::string reason, SrcLoc loc) {
+  LocationResult r;
+  r.kind = VerdictKind::Refuted;
+  r.cls = cls;
+  r.reason = std::move(reason);
+  r.loc = std::move(loc);
+  return r;
+}
+
+Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
+                         std::vector<LocationResult>& refutations) {
+  machine::HazardTracker tracker;
+  for (size_t b = 0; b < env_.size(); ++b) {
+    machine::BufferInfo info;
+    info.name = env_[b].name;
+    info.base = env_[b].address;
+    info.bytes = env_[b].bytes;
+    bool written = false;
+    for (size_t s = 0; s < step_; ++s)
+      written = written || touches(program_.steps[s], static_cast<int>(b));
+    info.initialised = written || program_.buffers[b].init != program::Init::Poison;
+    tracker.add_buffer(info);
+  }
+  tracker.begin_launch();
+  HazardObserver observer(tracker);
+  machine::CtaRange range;
+  range.list.assign(ctas.begin(), ctas.end());
+  if (range.list.size() > 64) range.list.resize(64);
+  auto stats =
+      machine::run_skeleton(real_, spec_, env_, range, machine::Slice::Accesses, &observer);
+  if (!stats) {
+    if (stats.error().kind == DiagKind::Limit) {
+      refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));
+      refutations.back().kind = VerdictKind::Unknown;
+      return {};
+    }
+    return tl::unexpected<Diag>(stats.error());
+  }
+  using Kind = machine::HazardKind;
+  for (const machine::Hazard& h : tracker.hazards()) {
+    const SrcLoc loc = real_.source(h.second_pc);
+    const std::string text = machine::format_hazard(h);
+    switch (h.kind) {
+      case Kind::OutOfBounds:
+      case Kind::Misaligned:
+        refutations.push_back(refutation("out-of-bounds", text, loc));
+        break;
+      case Kind::RacyIdiom:
+        findings.push_back({"racy-idiom", Severity::Medium, text, loc});
+        break;
+      case Kind::UninitialisedRead:
+        findings.push_back({"uninitialised", Severity::Medium, text, loc});
+        break;
+      default: {
+        LocationResult r = refutation("race", text, loc);
+        r.kind = VerdictKind::Unknown;  // a race forbids Proved; see check/races
+        refutations.push_back(std::move(r));
+      }
+    }
+  }
+  for (const auto& [pc, other] : observer.mismatches)
+    findings.push_back(
+        {"barrier-mismatch", Severity::High,
+         fmt::format("threads of one CTA meet at different barriers (line {} and line {})",
+                     real_.source(pc).line, real_.source(other).line),
+         real_.source(pc)});
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedLaunch>> prepare_launch(const Program& p, size_t step) {
+  auto launcher = std::make_unique<Launcher>(p, step);
+  ASSAY_CHECK(launcher->init());
+  return std::unique_ptr<PreparedLaunch>(std::move(launcher));
+}
+
+}  // namespace assay::check

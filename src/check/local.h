@@ -1,0 +1,34 @@
+#pragma once
+// The sweeping rung: where images differ but no input does, the two cones of one location are
+// compared as expressions; sub-expressions with equal images are cut, and what lies above the cuts
+// is proved by cases over its comparisons, by Z3, or bounded as an approximation.
+#include <string>
+
+#include "check/outputs.h"
+#include "check/plan.h"
+#include "check/refute.h"
+
+namespace assay::check {
+
+struct LocalRequest {
+  const Side& candidate;
+  const Plan& c_plan;
+  const Side& reference;
+  const Plan& r_plan;
+  const OutputPair& pair;
+  int64_t position;
+  const term::Snapper& snapper;
+  uint64_t seed;
+  Tolerance tolerance;
+  Clock::time_point deadline;
+};
+
+struct LocalResult {
+  enum class Outcome : uint8_t { Equal, Approximation, Open } outcome = Outcome::Open;
+  std::string differing;  // the differing parts as expressions over the cuts
+  std::string reason;
+};
+
+LocalResult prove_locally(const LocalRequest& request);
+
+}  // namespace assay::check

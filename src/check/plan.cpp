@@ -1,0 +1,136 @@
+#include "check/plan.h"
+
+#include <set>
+
+namespace assay::check {
+
+using program::CopyStep;
+using program::FillStep;
+using tensor::ElemSet;
+
+uint32_t element_bytes(const Side& side, int buffer) {
+  return bytes(side.sources[static_cast<size_t>(buffer)].type);
+}
+
+namespace {
+
+void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
+  plan.nests.resize(op.shapes.size());
+  for (size_t n = op.shapes.size(); n-- > 0;) {
+    const term::NestShape& shape = *op.shapes[n];
+    const int target = op.buffers[static_cast<size_t>(shape.nest.write.operand)];
+    auto it = want.find(target);
+    if (it == want.end()) continue;
+    ElemSet& mine = plan.nests[n];
+    int64_t iters[16];
+    it->second.for_each([&](int64_t e) {
+      if (shape.invert(e, iters)) mine.insert(e);
+    });
+    if (mine.empty()) continue;
+    it->second.subtract(mine);
+    std::vector<ElemSet> reads;
+    term::nest_demand(shape, mine, reads);
+    const size_t direct = shape.nest.reads.size();
+    for (size_t k = 0; k < reads.size(); ++k) {
+      const tensor::Access& a =
+          k < direct ? shape.nest.reads[k] : shape.nest.post_reads[k - direct];
+      want[op.buffers[static_cast<size_t>(a.operand)]].unite(reads[k]);
+    }
+  }
+}
+
+Status plan_launch(PreparedLaunch& launch, Wants& want, StepPlan& plan) {
+  ASSAY_TRY(const Coverage* cover, launch.coverage());
+  std::set<uint32_t> ctas;
+  for (const auto& [buffer, writers] : cover->buffers) {
+    auto it = want.find(buffer);
+    if (it == want.end()) continue;
+    it->second.for_each([&](int64_t e) {
+      if (e < 0 || e >= static_cast<int64_t>(writers.first.size()) ||
+          writers.first[static_cast<size_t>(e)] == 0)
+        return;
+      ctas.insert(writers.first[static_cast<size_t>(e)] - 1);
+      auto more = writers.more.find(e);
+      if (more != writers.more.end()) ctas.insert(more->second.begin(), more->second.end());
+    });
+  }
+  if (!cover->complete) {  // stores that depend on data: any CTA may write
+    for (uint32_t c = 0; c < launch.num_ctas(); ++c) ctas.insert(c);
+  }
+  if (ctas.empty()) return {};
+  LaunchPlan lp;
+  lp.ctas.assign(ctas.begin(), ctas.end());
+  ASSAY_TRY(lp.trace, launch.trace(lp.ctas));
+  lp.marks = term::mark(lp.trace, [&](int buffer, int64_t e) {
+    auto it = want.find(buffer);
+    if (it == want.end()) return false;
+    return e < 0 || it->second.contains(e);
+  });
+  for (uint32_t k : lp.marks.stores) {
+    const auto& s = lp.trace.stores[k];
+    ElemSet one;
+    one.insert(s.element);
+    want[s.buffer].subtract(one);
+  }
+  term::marked_reads(lp.trace, lp.marks,
+                     [&](int buffer, Ty, int64_t e) { want[buffer].insert(e); });
+  plan.launch = std::move(lp);
+  return {};
+}
+
+// Elements of `buffer` that bytes [offset, offset + count) cover, among the wanted ones.
+ElemSet covered(const Side& side, const ElemSet& wanted, int buffer, int64_t offset,
+                uint64_t count) {
+  const auto width = static_cast<int64_t>(element_bytes(side, buffer));
+  const int64_t lo = offset / width, hi = (offset + static_cast<int64_t>(count)) / width;
+  ElemSet out;
+  wanted.for_each([&](int64_t e) {
+    if (e >= lo && e < hi) out.insert(e);
+  });
+  return out;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(Side& side, const Wants& outputs) {
+  Plan plan;
+  Wants want = outputs;
+  plan.steps.resize(side.program->steps.size());
+  for (size_t s = side.program->steps.size(); s-- > 0;) {
+    StepPlan& step = plan.steps[s];
+    if (side.launches[s]) {
+      ASSAY_CHECK(plan_launch(*side.launches[s], want, step));
+      if (step.launch) {
+        plan.live_nodes += step.launch->marks.live_nodes;
+        plan.warp_instructions += step.launch->trace.warp_instructions;
+      }
+    } else if (side.ops[s]) {
+      plan_op(*side.ops[s], want, step);
+    } else if (const auto* copy = std::get_if<CopyStep>(&side.program->steps[s].what)) {
+      auto it = want.find(copy->dst);
+      if (it == want.end()) continue;
+      step.copied = covered(side, it->second, copy->dst, copy->dst_offset, copy->bytes);
+      it->second.subtract(step.copied);
+      if (copy->src < 0) continue;
+      const auto width = static_cast<int64_t>(element_bytes(side, copy->dst));
+      ElemSet& from = want[copy->src];
+      step.copied.for_each(
+          [&](int64_t e) { from.insert(e - copy->dst_offset / width + copy->src_offset / width); });
+    } else if (const auto* fill = std::get_if<FillStep>(&side.program->steps[s].what)) {
+      auto it = want.find(fill->dst);
+      if (it == want.end()) continue;
+      step.copied = covered(side, it->second, fill->dst, fill->offset, fill->bytes);
+      it->second.subtract(step.copied);
+    }
+  }
+  for (auto& [buffer, set] : want) {
+    if (set.empty()) continue;
+    if (side.sources[static_cast<size_t>(buffer)].kind == term::Source::Kind::Poison)
+      plan.unwritten[buffer] = set;
+    else
+      plan.support[buffer] = std::move(set);
+  }
+  return plan;
+}
+
+}  // namespace assay::check

@@ -1,0 +1,97 @@
+#pragma once
+// A plan: what must be evaluated for a set of output elements, found backwards over the steps, and
+// the evaluation of a plan in a domain, forwards.
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "check/side.h"
+#include "tensor/elem_set.h"
+#include "term/trace_eval.h"
+
+namespace assay::check {
+
+using Wants = std::map<int, tensor::ElemSet>;  // buffer -> elements
+
+struct LaunchPlan {
+  std::vector<uint32_t> ctas;
+  machine::Trace trace;
+  term::Marks marks;
+};
+
+struct StepPlan {
+  std::vector<tensor::ElemSet> nests;  // operators: wanted results of each nest
+  std::optional<LaunchPlan> launch;
+  tensor::ElemSet copied;  // copies and fills: wanted destination elements
+};
+
+struct Plan {
+  std::vector<StepPlan> steps;
+  Wants support;  // elements of initial contents that are read
+  uint64_t live_nodes = 0;
+  uint64_t warp_instructions = 0;
+  // Elements wanted that no step writes and that start undefined.
+  Wants unwritten;
+};
+
+Result<Plan> make_plan(Side& side, const Wants& outputs);
+
+// Runs the plan; the store then holds the wanted outputs.
+template <class D>
+void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store);
+
+// Byte width of the elements of a buffer as the evaluators count them.
+uint32_t element_bytes(const Side& side, int buffer);
+
+template <class D>
+void run_copy(const Side& side, const program::CopyStep& c, const tensor::ElemSet& wanted,
+              D& domain, term::Store<D>& store) {
+  const auto width = static_cast<int64_t>(element_bytes(side, c.dst));
+  const Ty type = side.sources[static_cast<size_t>(c.dst)].type;
+  wanted.for_each([&](int64_t e) {
+    const int64_t from = e - c.dst_offset / width;
+    if (c.src >= 0) {
+      store.store(c.dst, e, store.load1(c.src, from + c.src_offset / width));
+      return;
+    }
+    uint64_t bits = 0;
+    for (int64_t k = 0; k < width; ++k)
+      bits |= static_cast<uint64_t>(c.host_data[static_cast<size_t>(from * width + k)]) << (8 * k);
+    typename D::Row row;
+    domain.set_bits(bits, row);
+    store.store(c.dst, e, domain.cell(row, 0, type));
+  });
+}
+
+template <class D>
+void run_fill(const Side& side, const program::FillStep& f, const tensor::ElemSet& wanted,
+              D& domain, term::Store<D>& store) {
+  const uint32_t width = element_bytes(side, f.dst);
+  uint64_t bits = 0;
+  for (uint32_t k = 0; k < width; ++k)
+    bits |= static_cast<uint64_t>((f.value >> (8 * (k % f.width))) & 255) << (8 * k);
+  typename D::Row row;
+  domain.set_bits(bits, row);
+  const auto cell = domain.cell(row, 0, side.sources[static_cast<size_t>(f.dst)].type);
+  wanted.for_each([&](int64_t e) { store.store(f.dst, e, cell); });
+}
+
+template <class D>
+void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store) {
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const StepPlan& step = plan.steps[s];
+    if (step.launch) {
+      term::TraceEval<D>(domain, store).run(step.launch->trace, step.launch->marks);
+    } else if (side.ops[s]) {
+      const OpState& op = *side.ops[s];
+      term::NestEval<D> eval(domain, store, op.buffers, op.types);
+      for (size_t n = 0; n < step.nests.size(); ++n) eval.run(*op.shapes[n], step.nests[n]);
+    } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
+      run_copy(side, *copy, step.copied, domain, store);
+    } else if (const auto* fill = std::get_if<program::FillStep>(&side.program->steps[s].what)) {
+      run_fill(side, *fill, step.copied, domain, store);
+    }
+  }
+}
+
+}  // namespace assay::check

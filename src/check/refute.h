@@ -1,0 +1,53 @@
+#pragma once
+// The concrete rung: structured inputs, exact values with condition scale, IEEE confirmation.
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "check/experiment.h"
+#include "check/outputs.h"
+#include "check/plan.h"
+#include "term/snap.h"
+
+namespace assay::check {
+
+using Clock = std::chrono::steady_clock;
+
+struct Tolerance {
+  double rtol = 1e-3, atol = 1e-3;
+};
+// Default tolerances by output dtype (DESIGN.md, verdicts).
+Tolerance default_tolerance(program::DType dtype);
+// Unit roundoff of a dtype.
+double unit_roundoff(program::DType dtype);
+
+struct Probe {  // one location
+  size_t pair = 0;
+  int64_t position = 0;
+};
+
+struct SearchResult {
+  enum class Outcome : uint8_t { Refuted, Gap, Agree } outcome = Outcome::Agree;
+  LocationResult result;   // Refuted
+  double largest_rho = 0;  // largest gap over condition scale seen, in-domain
+  int experiments = 0, in_domain = 0;
+  double worst_candidate = 0, worst_reference = 0;
+  double accuracy_candidate = 0,
+         accuracy_reference = 0;  // |ieee - exact| / scale at the worst input
+  std::string worst_experiment;
+};
+
+// Searches one location. `both` plans cover exactly this location.
+SearchResult search(const Side& candidate, const Plan& c_plan, const Side& reference,
+                    const Plan& r_plan, const OutputPair& pair, int64_t position,
+                    const std::vector<Experiment>& experiments, const term::Snapper& snapper,
+                    const Tolerance& tolerance, Clock::time_point deadline);
+
+// Constants that values are compared with or clamped to, on either side: boundaries to try.
+std::vector<double> boundaries_of(const Side& side, const Plan& plan);
+
+// Elements of shared symbols that only one side reads.
+std::vector<Suspect> support_difference(const Side& candidate, const Plan& c_plan,
+                                        const Side& reference, const Plan& r_plan);
+
+}  // namespace assay::check
