@@ -26,11 +26,13 @@ std::string Parser::misfit_vec(const Shape& s, const Operand& o, const Form& for
       if (have == Ty::Pred || e.negated) return "holds a predicate";
       if (s.letter == 'v' && bits(have) < bits(want)) return "has too narrow an element";
       sum += bits(have);
-    } else if (e.kind == OperandKind::Sink && s.def) {
-      sum += s.letter == 'V' ? bits(want) / o.count : 0;
-    } else if (s.def || (e.kind != OperandKind::Imm && e.kind != OperandKind::FImm) ||
-               s.letter == 'V') {
-      return "has an element of the wrong kind";
+    } else {
+      const bool constant =
+          e.kind == OperandKind::Imm || (e.kind == OperandKind::FImm && s.letter == 'v');
+      if (s.def ? e.kind != OperandKind::Sink : !constant) {
+        return "has an element of the wrong kind";
+      }
+      sum += bits(want) / o.count;  // parts of a mov: as wide as an equal share
     }
   }
   if (s.letter == 'V' && (o.count < 2 || sum != bits(want))) {

@@ -249,18 +249,25 @@ bool place_word(const Row& row, std::string_view text, Form* form, uint64_t* use
 bool match_row(const Row& row, const std::vector<std::string_view>& words, std::string_view text,
                Form* form) {
   if (words.size() < row.name.size()) return false;
-  if (!std::equal(row.name.begin(), row.name.end(), words.begin())) return false;
   form->op = row.op->id;
   if (row.free_words) {
-    form->suffix = text.substr(row.op->spelling.size());
-    return true;
+    form->suffix = text.substr(std::min(row.op->spelling.size(), text.size()));
+    return std::equal(row.name.begin(), row.name.end(), words.begin());
   }
-  uint64_t used = 0;
-  for (size_t k = row.name.size(); k < words.size(); ++k) {
+  // Like modifiers, further words of the name may stand anywhere ("vote.ballot.sync").
+  uint64_t used = 0, named = 1;
+  for (size_t k = 1; k < words.size(); ++k) {
+    size_t n = 1;
+    while (n < row.name.size() && ((named >> n & 1) != 0 || row.name[n] != words[k])) ++n;
+    if (n < row.name.size()) {
+      named |= uint64_t{1} << n;
+      continue;
+    }
     if (!place_type(row, words[k], form, &used) && !place_word(row, words[k], form, &used)) {
       return false;
     }
   }
+  if (named != (uint64_t{1} << row.name.size()) - 1) return false;
   for (size_t k = 0; k < row.words.size(); ++k) {
     if ((used >> k & 1) == 0 && !row.words[k].optional) return false;
   }
