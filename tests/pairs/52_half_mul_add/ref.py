@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 class Model(nn.Module):
     """
-    Half precision a * b + c, each step rounded to half.
+    Half precision a * b + c.
     """
     def __init__(self):
         super(Model, self).__init__()
