@@ -99,6 +99,7 @@ struct WarpAccess {
 };
 
 class Shadow;
+class AccessRecorder;
 struct CtaOrder;
 
 class HazardTracker {
@@ -114,7 +115,6 @@ class HazardTracker {
   // mark_initialised; bytes are clipped to the buffer.
   int add_buffer(BufferInfo info);
   void mark_initialised(int buffer, uint64_t offset, uint64_t bytes);
-  // The region of a buffer that was allocated for something else (e.g. module variables).
   const BufferInfo& buffer(int id) const { return buffers_[static_cast<size_t>(id)].info; }
 
   // Order points. A new launch is ordered behind all earlier accesses; CTAs live until end_cta.
@@ -128,9 +128,10 @@ class HazardTracker {
   void grid_barrier();                                      // cooperative grid sync
   void release(uint32_t cta, uint32_t warp, SyncClock* clock);  // joins into *clock
   void acquire(uint32_t cta, uint32_t warp, const SyncClock& clock);
-  // Lanes of `mask` came together again at a post-dominator. Not an order (sm_70 and later), but
-  // it defines the lockstep order that tells RacyIdiom from a race between divergent arms.
-  void reconverge(uint32_t cta, uint32_t warp, uint32_t mask);
+  // The lanes of `mask` are together here: call it before a branch that parts them and at the point
+  // where they meet again. No order (sm_70 and later), but it defines the lockstep order that tells
+  // RacyIdiom from a race between divergent arms.
+  void converged(uint32_t cta, uint32_t warp, uint32_t mask);
 
   // Checks and records one warp access. Returns the lanes that may perform it: those in bounds and
   // aligned.
@@ -142,42 +143,48 @@ class HazardTracker {
   // Buffers with track_reads == false that one launch both read and wrote: run again with
   // track_reads, else races between these reads and writes are not seen.
   std::vector<int> untracked_conflicts() const;
-  uint64_t shadow_bytes() const;
+  uint64_t shadow_bytes() const { return shadow_bytes_; }  // of global buffers
 
  private:
   struct Buffer {
     BufferInfo info;
     std::unique_ptr<Shadow> shadow;
-    bool read = false, written = false;  // in the current launch, while reads are untracked
-    bool conflict = false;
+    bool read = false, written = false;  // in the current launch
+    bool conflict = false;               // both, while reads were untracked
   };
   struct Cta {
-    std::unique_ptr<Shadow> shared;
     std::unique_ptr<CtaOrder> order;
+    std::unique_ptr<Shadow> shared;
   };
-  struct Run;   // lanes with equal or adjacent addresses
-  struct Cell;  // one cell in the exact path
-  friend struct ExactCheck;
+  // The memory that an address belongs to: a buffer, or a window of shared memory.
+  struct Target {
+    uint64_t base = 0, extent = 0;
+    int buffer = -1;
+    const std::string* name = nullptr;
+  };
+  friend class ExactCheck;
+  friend class AccessRecorder;
 
   Cta& cta_of(uint32_t cta);
-  int find_buffer(uint64_t addr) const;
-  uint32_t admit(const WarpAccess& a, int* buffer, uint64_t* base, uint64_t* extent);
-  void runs(const WarpAccess& a, uint32_t mask, int buffer, uint64_t base, Shadow* shadow,
-            CtaOrder* order);
-  void report(HazardKind kind, const WarpAccess& a, uint32_t first_pc, AccessKind first_kind,
-              bool first_strong, const HazardExample& example);
+  int nearest_buffer(uint64_t addr) const;
+  Target target_of(const WarpAccess& a, uint64_t addr);
+  uint32_t admit_lanes(const WarpAccess& a);
+  void fault(HazardKind kind, const WarpAccess& a, uint32_t lane, const Target& t);
+  bool touch(const WarpAccess& a, int buffer);
+  void report(const Hazard& what, const HazardExample& example);
 
   std::vector<Buffer> buffers_;
-  std::vector<std::pair<uint64_t, int>> by_base_;
+  std::vector<std::pair<uint64_t, int>> by_base_;  // sorted
   std::map<uint32_t, Cta> ctas_;
   uint32_t last_cta_ = 0;
   Cta* last_cta_state_ = nullptr;
-  mutable int last_buffer_ = -1;
+  int last_buffer_ = -1;
   int32_t clock_ = 1;         // advances at every synchronisation
   int32_t launch_start_ = 1;  // accesses before it are ordered before everything now
   std::vector<Hazard> hazards_;
-  std::map<std::array<uint32_t, 3>, size_t> index_;  // (kind, space | pcs) -> hazards_
+  std::map<std::array<uint32_t, 3>, size_t> index_;  // kinds and space, pcs -> hazards_
   uint64_t max_shadow_bytes_;
+  uint64_t shadow_bytes_ = 0;
   size_t max_hazards_;
   uint64_t dropped_ = 0;
   bool saturated_ = false;

@@ -1,0 +1,108 @@
+#include "machine/hazard_shadow.h"
+
+#include <algorithm>
+
+namespace assay::machine {
+namespace {
+
+template <class T>
+void spread(std::vector<T>* v, uint32_t factor_shift) {
+  std::vector<T> out(v->size() << factor_shift);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = (*v)[i >> factor_shift];
+  *v = std::move(out);
+}
+
+void spread(AccessSet* s, uint32_t by) {
+  if (s == nullptr) return;
+  spread(&s->when, by);
+  spread(&s->cta, by);
+  spread(&s->warps, by);
+  spread(&s->lanes, by);
+  spread(&s->thread, by);
+  spread(&s->pc, by);
+}
+
+void spread(std::unordered_map<uint32_t, OtherCta>* m, uint32_t by) {
+  std::unordered_map<uint32_t, OtherCta> out;
+  for (const auto& [cell, other] : *m) {
+    for (uint32_t i = 0; i < 1u << by; ++i) out[(cell << by) + i] = other;
+  }
+  *m = std::move(out);
+}
+
+struct LaneTables {
+  std::array<std::vector<uint32_t>, 6> lane, bit;
+  LaneTables() {
+    for (uint32_t k = 0; k < 6; ++k) {
+      for (uint32_t i = 0; i < 32u << k; ++i) {
+        lane[k].push_back(i >> k);
+        bit[k].push_back(1u << (i >> k));
+      }
+    }
+  }
+};
+const LaneTables& tables() {
+  static const LaneTables t;
+  return t;
+}
+
+}  // namespace
+
+AccessSet::AccessSet(uint32_t cells)
+    : when(cells, kNoAccess), cta(cells), warps(cells), lanes(cells), thread(cells), pc(cells) {}
+
+WriterSet::WriterSet(uint32_t cells, int32_t initial)
+    : when(cells, initial), cta(cells), thread(cells), pc(cells) {}
+
+ShadowPage::ShadowPage(bool initialised)
+    : writes(kPageBytes >> 2, initialised ? kBeforeLaunch : kNoAccess) {}
+
+AccessSet& ShadowPage::make_reads() {
+  if (reads == nullptr) reads = std::make_unique<AccessSet>(cells());
+  return *reads;
+}
+AccessSet& ShadowPage::make_atomics() {
+  if (atomics == nullptr) atomics = std::make_unique<AccessSet>(cells());
+  return *atomics;
+}
+
+void ShadowPage::split(uint32_t new_shift) {
+  if (new_shift >= shift) return;
+  const uint32_t by = shift - new_shift;
+  spread(&writes.when, by);
+  spread(&writes.cta, by);
+  spread(&writes.thread, by);
+  spread(&writes.pc, by);
+  spread(reads.get(), by);
+  spread(atomics.get(), by);
+  spread(&other_reads, by);
+  spread(&other_atomics, by);
+  shift = new_shift;
+}
+
+uint64_t ShadowPage::bytes() const {
+  return WriterSet::bytes(cells()) + (reads != nullptr ? AccessSet::bytes(cells()) : 0) +
+         (atomics != nullptr ? AccessSet::bytes(cells()) : 0);
+}
+
+void Shadow::mark_initialised(uint64_t offset, uint64_t bytes) {
+  if (initialised_ || bytes == 0 || offset >= size_) return;
+  const uint64_t end = std::min(size_, bytes > size_ - offset ? size_ : offset + bytes);
+  while (offset < end) {
+    ShadowPage& p = page(offset);
+    const uint64_t in_page = offset & (kPageBytes - 1);
+    const uint64_t n = std::min<uint64_t>(end - offset, kPageBytes - in_page);
+    // Edges that cut a cell split the page; the end of the space may be any byte.
+    const uint64_t edges = in_page | (offset + n == size_ ? 0 : in_page + n);
+    if ((edges & 3) != 0) p.split((edges & 1) != 0 ? 0 : 1);
+    for (uint64_t c = in_page >> p.shift; c <= (in_page + n - 1) >> p.shift; ++c) {
+      p.writes.when[c] = std::max(p.writes.when[c], kBeforeLaunch);
+    }
+    offset += n;
+  }
+}
+
+const uint32_t* lane_table(uint32_t log2_cells) { return tables().lane[log2_cells].data(); }
+const uint32_t* lane_bit_table(uint32_t log2_cells) { return tables().bit[log2_cells].data(); }
+
+}  // namespace assay::machine

@@ -1,0 +1,99 @@
+#pragma once
+// Shadow memory of the hazard tracker: for each cell (4 bytes, or 2 or 1 once narrower accesses
+// occur) the last writer, the readers since and the atomics since. Pages of 4 KiB of data are made
+// when first touched; arrays, not records, so that runs of cells are checked with vector compares.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace assay::machine {
+
+inline constexpr uint32_t kPageShift = 12;
+inline constexpr uint32_t kPageBytes = 1u << kPageShift;
+inline constexpr int32_t kNoAccess = -1;       // no access; for writes: uninitialised
+inline constexpr int32_t kBeforeLaunch = 0;    // written before every launch
+inline constexpr uint32_t kStrong = 1u << 16;  // flag beside a thread number
+
+// A set of accesses of one kind to each cell. Threads are warp * 32 + lane, with kStrong. `warps`
+// and `lanes`: who took part since the last order point of the CTA `cta`; `lanes` is exact if one
+// warp did. thread and pc belong to the latest access.
+struct AccessSet {
+  explicit AccessSet(uint32_t cells);
+  std::vector<int32_t> when;
+  std::vector<uint32_t> cta, warps, lanes, thread, pc;
+  static uint64_t bytes(uint32_t cells) { return 24ull * cells; }
+};
+
+struct WriterSet {
+  WriterSet(uint32_t cells, int32_t initial);
+  std::vector<int32_t> when;
+  std::vector<uint32_t> cta, thread, pc;
+  static uint64_t bytes(uint32_t cells) { return 16ull * cells; }
+};
+
+// A reader (or atomic) of another CTA than the one in the AccessSet.
+struct OtherCta {
+  uint32_t cta, thread, pc;
+  int32_t when;
+};
+
+struct ShadowPage {
+  explicit ShadowPage(bool initialised);
+  uint32_t shift = 2;  // log2 of the bytes of a cell
+  uint32_t cells() const { return kPageBytes >> shift; }
+  void split(uint32_t new_shift);  // to smaller cells, each inheriting its cell's state
+  uint64_t bytes() const;
+  AccessSet& make_reads();
+  AccessSet& make_atomics();
+
+  WriterSet writes;
+  std::unique_ptr<AccessSet> reads, atomics;  // made at the first one
+  std::unordered_map<uint32_t, OtherCta> other_reads, other_atomics;
+};
+
+class Shadow {
+ public:
+  Shadow(uint64_t bytes, bool initialised) : initialised_(initialised), size_(bytes) {
+    pages_.resize((bytes + kPageBytes - 1) >> kPageShift);
+  }
+  // The page of a byte offset (in range); made if needed.
+  ShadowPage& page(uint64_t offset) {
+    std::unique_ptr<ShadowPage>& p = pages_[offset >> kPageShift];
+    if (p == nullptr) p = std::make_unique<ShadowPage>(initialised_);
+    return *p;
+  }
+  bool has_page(uint64_t offset) const { return pages_[offset >> kPageShift] != nullptr; }
+  void mark_initialised(uint64_t offset, uint64_t bytes);
+  uint64_t size() const { return size_; }
+
+ private:
+  std::vector<std::unique_ptr<ShadowPage>> pages_;
+  bool initialised_;
+  uint64_t size_;
+};
+
+// What a run of cells is checked and stamped with.
+struct RunStamp {
+  int32_t now = 0, launch_start = 0, full_start = 0, warp_sync = 0;
+  uint32_t cta = 0, warp = 0, pc = 0;
+  uint32_t strong = 0;             // kStrong or 0
+  bool keep_reads = true;          // false: reads are checked only
+  const uint32_t* lane = nullptr;  // of each cell of the run
+  const uint32_t* lane_bit = nullptr;
+};
+
+// lane_table(k)[i] == i >> k and lane_bit_table(k)[i] == 1 << (i >> k), for i < 32 << k, k < 6:
+// lanes of a run in which each lane covers 2^k cells.
+const uint32_t* lane_table(uint32_t log2_cells);
+const uint32_t* lane_bit_table(uint32_t log2_cells);
+
+// True, with the run recorded, if no cell of [first, first + n) raises any question: the fast path.
+// False: nothing was changed, and each cell wants the exact path.
+bool read_run(ShadowPage* page, uint32_t first, uint32_t n, const RunStamp& s);
+bool write_run(ShadowPage* page, uint32_t first, uint32_t n, const RunStamp& s);
+// One cell read by several lanes of a warp.
+bool read_cell(ShadowPage* page, uint32_t cell, uint32_t lanes, uint32_t lane, const RunStamp& s);
+
+}  // namespace assay::machine
