@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import collections
 import contextlib
+import inspect
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,33 @@ def make_inputs(reference: Reference, seed: int) -> tuple[list[Any], bool]:
     if _elements(fakes) <= limit:
         return call(), True
     return fakes, False
+
+
+def bind(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
+    """Arguments by parameter name, defaults filled in, in order."""
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def call_bound(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """function(...) with arguments as `bind` gives them."""
+    signature = inspect.signature(function)
+    bound = inspect.BoundArguments(signature, collections.OrderedDict(arguments))
+    return function(*bound.args, **bound.kwargs)
+
+
+def replace_function(
+    reference: Reference,
+    model: torch.nn.Module,
+    function: Callable[..., Any],
+    name: str,
+    wrapper: Callable[..., Any],
+) -> dict[str, Any]:
+    """Puts `wrapper` in the place of a module-level function that Model.forward calls: keyword
+    arguments for forward, if it takes the function as a parameter; else the global is replaced."""
+    for parameter in inspect.signature(model.forward).parameters.values():
+        if parameter.default is function:
+            return {parameter.name: wrapper}
+    reference.module.__dict__[name] = wrapper
+    return {}

@@ -194,23 +194,16 @@ class Tracer:
         function = self.reference.get(name)
         if not callable(function):
             return {}
-        signature = inspect.signature(function)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             call.count += 1
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            call.bound = dict(bound.arguments)
+            call.bound = ref.bind(function, args, kwargs)
             for key, value in call.bound.items():
                 self._open_computed(key, value)
             call.result = function(*args, **kwargs)
             return call.result
 
-        for parameter in inspect.signature(self.model.forward).parameters.values():
-            if parameter.default is function:
-                return {parameter.name: wrapper}
-        self.reference.module.__dict__[name] = wrapper
-        return {}
+        return ref.replace_function(self.reference, self.model, function, name, wrapper)
 
     def _open_computed(self, name: str, value: Any) -> None:
         """A tensor that Model.forward computes before the call is an input of the candidate."""
@@ -223,7 +216,7 @@ class Tracer:
             if old.role == "temp":
                 new = Buffer(name, old.nbytes, old.dtype, "input", "symbolic")
                 slot.buffer = slot.original = self.builder.add_buffer(new)
-                self.sources[slot.buffer] = "computed"
+                self.sources[slot.buffer] = f"computed:{name}"
 
     # --- what the Program says about itself ---
     def _settle_roles(self) -> None:

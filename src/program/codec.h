@@ -28,6 +28,10 @@ Json encode_program(const Program& p, BlobSink* sink);
 // source null: blob references are Invalid. The result has been validated.
 Result<Program> decode_program(const Json& j, const BlobSource* source);
 
+// JSON has no NaN and no infinities: {"float": "nan" | "inf" | "-inf"}.
+Json encode_number(double v);
+std::optional<double> decode_number(const Json& j);
+
 // Text of a JSON value; ill-formed UTF-8 in names is replaced, never an exception.
 std::string dump(const Json& j);
 // Errors: Syntax.

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 
 #include "program/codec.h"
@@ -72,16 +71,7 @@ class Reader {
   }
 
   double to_double(const Json& v, const char* what) {
-    if (v.is_number()) return v.get<double>();
-    if (v.is_object()) {
-      auto it = v.find("float");
-      if (it != v.end() && it->is_string()) {
-        const auto& text = it->get_ref<const std::string&>();
-        if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-        if (text == "inf") return std::numeric_limits<double>::infinity();
-        if (text == "-inf") return -std::numeric_limits<double>::infinity();
-      }
-    }
+    if (const auto d = decode_number(v)) return *d;
     error(fmt::format("'{}' is no number", what));
     return 0;
   }
@@ -392,6 +382,18 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<double> decode_number(const Json& j) {
+  if (j.is_number()) return j.get<double>();
+  if (!j.is_object()) return std::nullopt;
+  auto it = j.find("float");
+  if (it == j.end() || !it->is_string()) return std::nullopt;
+  const auto& text = it->get_ref<const std::string&>();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
 
 Result<Program> decode_program(const Json& j, const BlobSource* source) {
   return Reader(source).program(j);

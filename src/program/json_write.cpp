@@ -36,12 +36,6 @@ const char* init_name(Init i) {
   return "poison";
 }
 
-// JSON has no NaN and no infinities.
-Json number(double v) {
-  if (std::isfinite(v)) return v;
-  return {{"float", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"}};
-}
-
 Json view(const TensorView& v) {
   if (v.buffer < 0 && v.shape.empty()) return {{"buffer", -1}};
   return {{"buffer", v.buffer},
@@ -62,13 +56,13 @@ struct ArgWriter {
   Json operator()(const TensorView& v) const { return view(v); }
   Json operator()(const std::vector<TensorView>& v) const { return {{"tensors", views(v)}}; }
   Json operator()(int64_t v) const { return v; }
-  Json operator()(double v) const { return number(v); }
+  Json operator()(double v) const { return encode_number(v); }
   Json operator()(bool v) const { return v; }
   Json operator()(const std::string& v) const { return v; }
   Json operator()(const std::vector<int64_t>& v) const { return v; }
   Json operator()(const std::vector<double>& v) const {
     Json list = Json::array();
-    for (double d : v) list.push_back(number(d));
+    for (double d : v) list.push_back(encode_number(d));
     return {{"floats", std::move(list)}};
   }
   Json operator()(DType v) const { return {{"dtype", dtype_name(v)}}; }
@@ -143,16 +137,21 @@ class Writer {
     if (b.address != 0) j["address"] = b.address;
     put_bytes(j, "data", b.data);
     if (b.example_range) {
-      j["example_range"] = {number(b.example_range->first), number(b.example_range->second)};
+      j["example_range"] = {encode_number(b.example_range->first),
+                            encode_number(b.example_range->second)};
     }
     return j;
   }
 
   static Json scalar(const SymbolicScalar& s) {
-    return {
-        {"name", s.name},           {"dtype", dtype_name(s.dtype)}, {"expression", s.expression},
-        {"buffer", s.buffer},       {"element", s.element},         {"fn", s.fn},
-        {"scale", number(s.scale)}, {"shift", number(s.shift)}};
+    return {{"name", s.name},
+            {"dtype", dtype_name(s.dtype)},
+            {"expression", s.expression},
+            {"buffer", s.buffer},
+            {"element", s.element},
+            {"fn", s.fn},
+            {"scale", encode_number(s.scale)},
+            {"shift", encode_number(s.shift)}};
   }
 
   static Json argument(const Argument& a) {
@@ -227,6 +226,11 @@ class Writer {
 };
 
 }  // namespace
+
+Json encode_number(double v) {
+  if (std::isfinite(v)) return v;
+  return {{"float", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"}};
+}
 
 Json encode_program(const Program& p, BlobSink* sink) { return Writer(sink).program(p); }
 

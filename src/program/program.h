@@ -150,7 +150,9 @@ struct Argument {  // an argument of forward, in order
   std::string name;
   Arg value;
   // Where the value comes from: "input:K" (K-th of get_inputs), "parameter:NAME", "state:NAME",
-  // "constant:NAME", "scalar" (a Python number, string or list), "none"; "" where unknown.
+  // "constant:NAME", "scalar" (a Python number, string or list), "computed:NAME" (a tensor that
+  // Model.forward computes before module_fn), "none", "object" (a value that Programs do not
+  // hold); "" where unknown. A list of tensors: several, comma-separated.
   std::string source;
 };
 

@@ -196,7 +196,7 @@ def test_functional_arguments_that_forward_computes(tmp_path: Path) -> None:
     text = REFERENCES["functional_computed"]
     program = export_text(tmp_path, text)[1]["programs"][0]
     sources = [a["source"] for a in program["arguments"]]
-    assert sources == ["computed", "parameter:w", "scalar", "parameter:v.0,parameter:v.1"]
+    assert sources == ["computed:x", "parameter:w", "scalar", "parameter:v.0,parameter:v.1"]
     assert program["arguments"][1]["value"]["strides"] == [1, 4]
     assert program["arguments"][2]["value"] == [1, 2]
     loaded = load(text)
