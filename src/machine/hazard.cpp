@@ -203,6 +203,8 @@ void HazardTracker::acquire(uint32_t cta, uint32_t warp, const SyncClock& clock)
     }
     o.start_named();
     for (size_t i = 0; i < 32; ++i) o.known[warp][i] = std::max(o.known[warp][i], times[i]);
+    // What came back from this warp's own releases is known to all its lanes.
+    o.warps[warp].sync = std::max(o.warps[warp].sync, times[warp]);
   }
 }
 

@@ -15,26 +15,6 @@ constexpr uint32_t kFull = ~0u;
 
 uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(std::countr_zero(mask)); }
 
-// Summary of 32 addresses relative to the first one.
-struct Pattern {
-  bool uniform, contiguous, inside, aligned;
-};
-
-Pattern pattern_of(const uint64_t* addr, uint32_t bytes, uint32_t align, uint64_t base,
-                   uint64_t extent) {
-  uint64_t differs = 0, steps = 0, outside = 0, low = 0;
-  const uint64_t last = extent - bytes;
-  for (uint32_t l = 0; l < 32; ++l) {
-    const uint64_t off = addr[l] - base;
-    differs |= addr[l] ^ addr[0];
-    steps |= addr[l] - (addr[0] + static_cast<uint64_t>(l) * bytes);
-    outside |= off | (last - off);  // the sign bit: off < 0 or off > last
-    low |= addr[l];
-  }
-  const bool inside = extent >= bytes && (outside >> 63) == 0;
-  return {differs == 0, steps == 0, inside, (low & (align - 1)) == 0};
-}
-
 // The largest cell that accesses of this offset and width do not cut.
 uint32_t cell_shift(uint64_t offset, uint32_t bytes) {
   return std::min<uint32_t>(2, static_cast<uint32_t>(std::countr_zero(offset | bytes)));
@@ -58,6 +38,8 @@ class AccessRecorder {
                         uint32_t first);
   void same_in_page(ShadowPage* page, uint64_t offset, uint32_t bytes, uint64_t begin,
                     uint32_t lanes);
+  bool run_fast(ShadowPage* page, uint32_t cell, uint32_t cells);
+  bool read_cell_fast(ShadowPage* page, uint32_t cell, uint32_t lanes);
   bool lanes_overlap(uint32_t mask);
 
   HazardTracker* tracker_;
@@ -65,7 +47,7 @@ class AccessRecorder {
   uint64_t base_;
   CtaOrder* order_;
   Shadow* shadow_;
-  bool global_, fast_;
+  bool global_, fast_, keep_reads_ = true;
   ExactCheck exact_;
   RunStamp stamp_;
   const HazardTracker::Target& target_;
@@ -84,7 +66,7 @@ AccessRecorder::AccessRecorder(HazardTracker* tracker, const WarpAccess& a,
     HazardTracker::Buffer& b = tracker->buffers_[static_cast<size_t>(t.buffer)];
     if (b.shadow == nullptr) b.shadow = std::make_unique<Shadow>(b.info.bytes, b.info.initialised);
     shadow_ = b.shadow.get();
-    stamp_.keep_reads = b.info.track_reads;
+    keep_reads_ = b.info.track_reads;
   } else {
     shadow_ = a.owner_cta == a.cta ? tracker->cta_of(a.cta).shared.get()
                                    : tracker->ctas_.find(a.owner_cta)->second.shared.get();
@@ -105,7 +87,7 @@ AccessRecorder::AccessRecorder(HazardTracker* tracker, const WarpAccess& a,
 ShadowPage* AccessRecorder::page_for(uint64_t offset, uint32_t shift) {
   if (!shadow_->has_page(offset)) {
     const bool read = a_.kind == AccessKind::Read;
-    if (global_ && read && !stamp_.keep_reads &&
+    if (global_ && read && !keep_reads_ &&
         tracker_->buffers_[static_cast<size_t>(target_.buffer)].info.initialised) {
       return nullptr;
     }
@@ -152,15 +134,49 @@ void AccessRecorder::adjacent_in_page(ShadowPage* page, uint64_t offset, uint32_
   const uint32_t at = (first << log2) + static_cast<uint32_t>((offset - begin) >> shift);
   stamp_.lane = lane_table(log2) + at;
   stamp_.lane_bit = lane_bit_table(log2) + at;
-  if (fast_ && (a_.kind == AccessKind::Read ? read_run(page, cell, cells, stamp_)
-                                            : write_run(page, cell, cells, stamp_))) {
-    return;
-  }
+  if (fast_ && run_fast(page, cell, cells)) return;
   const uint32_t *const lane = stamp_.lane, *const bit = stamp_.lane_bit;
   for (uint32_t i = 0; i < cells; ++i) {
     const uint64_t lane_offset = begin + static_cast<uint64_t>(lane[i] - first) * a_.bytes;
-    exact_.run(page, cell + i, bit[i], lane_offset, stamp_.keep_reads);
+    exact_.run(page, cell + i, bit[i], lane_offset, keep_reads_);
   }
+}
+
+bool AccessRecorder::run_fast(ShadowPage* page, uint32_t cell, uint32_t cells) {
+  if (page->atomics != nullptr) return false;
+  if (a_.kind == AccessKind::Write) {
+    return page->other_reads.empty() && run_table().write(page->run(cell), cells, stamp_);
+  }
+  if (keep_reads_) page->make_reads();
+  RunCells c = page->run(cell);
+  if (!keep_reads_) c.r_when = nullptr;
+  return run_table().read(c, cells, stamp_);
+}
+
+// One cell read by lanes of this warp: recorded if its last write is plainly ordered, or by the one
+// lane that reads, and no other CTA read it.
+bool AccessRecorder::read_cell_fast(ShadowPage* page, uint32_t cell, uint32_t lanes) {
+  const RunStamp& s = stamp_;
+  const WriterSet& w = page->writes;
+  const int32_t written = w.when[cell];
+  const uint32_t own_warp = 1u << s.warp, own = s.warp * 32 + first_lane(lanes);
+  if (page->atomics != nullptr || written < 0) return false;
+  const bool foreign = w.cta[cell] != s.cta;
+  const bool by_self = !foreign && (w.thread[cell] & 0xffff) == own && (lanes & (lanes - 1)) == 0;
+  if (!by_self && (written >= s.full_start || (foreign && written >= s.launch_start))) return false;
+  if (!keep_reads_) return true;
+  AccessSet& r = page->make_reads();
+  if (r.when[cell] >= s.launch_start && r.cta[cell] != s.cta) return false;
+  const bool live = r.when[cell] >= s.full_start && r.cta[cell] == s.cta;
+  const uint32_t warps = live ? r.warps[cell] : 0;
+  const bool keep = live && !(warps == own_warp && r.when[cell] < s.warp_sync);
+  r.lanes[cell] = (keep ? r.lanes[cell] : 0) | lanes;
+  r.warps[cell] = warps | own_warp;
+  r.when[cell] = s.now;
+  r.cta[cell] = s.cta;
+  r.thread[cell] = own | s.strong;
+  r.pc[cell] = s.pc;
+  return true;
 }
 
 void AccessRecorder::same(uint64_t offset, uint32_t lanes) {
@@ -187,8 +203,8 @@ void AccessRecorder::same_in_page(ShadowPage* page, uint64_t offset, uint32_t by
   const uint32_t cell = static_cast<uint32_t>(offset & (kPageBytes - 1)) >> shift;
   const bool fast = fast_ && a_.kind == AccessKind::Read;
   for (uint32_t i = 0; i < bytes >> shift; ++i) {
-    if (fast && read_cell(page, cell + i, lanes, first_lane(lanes), stamp_)) continue;
-    exact_.run(page, cell + i, lanes, begin, stamp_.keep_reads);
+    if (fast && read_cell_fast(page, cell + i, lanes)) continue;
+    exact_.run(page, cell + i, lanes, begin, keep_reads_);
   }
 }
 
@@ -239,7 +255,7 @@ void AccessRecorder::run(uint32_t mask) {
     const bool equal = n > 1;
     while (!equal && n < ahead && addr[n] == addr[0] + static_cast<uint64_t>(n) * a_.bytes) ++n;
     const uint32_t lanes = (n == 32 ? kFull : (1u << n) - 1) << first;
-    if (equal) {
+    if (equal || (n == 1 && a_.kind == AccessKind::Read)) {
       same(addr[0] - base_, lanes);
     } else {
       adjacent(addr[0] - base_, lanes);
@@ -270,22 +286,27 @@ uint32_t HazardTracker::admit_lanes(const WarpAccess& a) {
 uint32_t HazardTracker::access(const WarpAccess& a) {
   // Widths and warps that no instruction has: nothing is known about them.
   if (a.mask == 0 || !std::has_single_bit(a.bytes) || a.bytes > 32 || a.warp > 31) return a.mask;
-  const Target t = target_of(a, a.addr[first_lane(a.mask)]);
+  const uint64_t first = a.addr[first_lane(a.mask)];
+  const Target t = target_of(a, first);
   const uint32_t align = a.align != 0 ? a.align : a.bytes;
-  if (a.mask == kFull) {
-    const Pattern p = pattern_of(a.addr, a.bytes, align, t.base, t.extent);
-    if (p.inside && p.aligned) {
-      if (!touch(a, t.buffer)) return kFull;
-      AccessRecorder r(this, a, t);
-      if (p.contiguous) {
-        r.adjacent(a.addr[0] - t.base, kFull);
-      } else if (p.uniform && a.kind != AccessKind::Write) {
-        r.same(a.addr[0] - t.base, kFull);
-      } else {
-        r.run(kFull);
-      }
-      return kFull;
+  const uint64_t* addr = a.addr;
+  std::array<uint64_t, 32> filled;
+  if (a.mask != kFull) {  // inactive lanes stand where the first active one does
+    for (uint32_t l = 0; l < 32; ++l) filled[l] = ((a.mask >> l) & 1) != 0 ? addr[l] : first;
+    addr = filled.data();
+  }
+  const LanePattern p = run_table().pattern(addr, a.bytes, align, t.base, t.extent);
+  if (p.inside && p.aligned) {
+    if (!touch(a, t.buffer)) return a.mask;
+    AccessRecorder r(this, a, t);
+    if (p.contiguous && a.mask == kFull) {
+      r.adjacent(first - t.base, kFull);
+    } else if (p.uniform && a.kind != AccessKind::Write) {
+      r.same(first - t.base, a.mask);
+    } else {
+      r.run(a.mask);
     }
+    return a.mask;
   }
   const uint32_t ok = admit_lanes(a);
   for (uint32_t rest = ok; rest != 0;) {  // lanes may go to several buffers: one at a time

@@ -57,6 +57,22 @@ WriterSet::WriterSet(uint32_t cells, int32_t initial)
 ShadowPage::ShadowPage(bool initialised)
     : writes(kPageBytes >> 2, initialised ? kBeforeLaunch : kNoAccess) {}
 
+RunCells ShadowPage::run(uint32_t cell) {
+  RunCells c{};
+  c.w_when = writes.when.data() + cell;
+  c.w_cta = writes.cta.data() + cell;
+  c.w_thread = writes.thread.data() + cell;
+  c.w_pc = writes.pc.data() + cell;
+  if (reads == nullptr) return c;
+  c.r_when = reads->when.data() + cell;
+  c.r_cta = reads->cta.data() + cell;
+  c.r_warps = reads->warps.data() + cell;
+  c.r_lanes = reads->lanes.data() + cell;
+  c.r_thread = reads->thread.data() + cell;
+  c.r_pc = reads->pc.data() + cell;
+  return c;
+}
+
 AccessSet& ShadowPage::make_reads() {
   if (reads == nullptr) reads = std::make_unique<AccessSet>(cells());
   return *reads;

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/hazard_runs.h"
+
 namespace assay::machine {
 
 inline constexpr uint32_t kPageShift = 12;
@@ -45,6 +47,8 @@ struct ShadowPage {
   uint32_t cells() const { return kPageBytes >> shift; }
   void split(uint32_t new_shift);  // to smaller cells, each inheriting its cell's state
   uint64_t bytes() const;
+  // Fields of a cell and those behind it; readers only if they exist.
+  RunCells run(uint32_t cell);
   AccessSet& make_reads();
   AccessSet& make_atomics();
 
@@ -74,26 +78,9 @@ class Shadow {
   uint64_t size_;
 };
 
-// What a run of cells is checked and stamped with.
-struct RunStamp {
-  int32_t now = 0, launch_start = 0, full_start = 0, warp_sync = 0;
-  uint32_t cta = 0, warp = 0, pc = 0;
-  uint32_t strong = 0;             // kStrong or 0
-  bool keep_reads = true;          // false: reads are checked only
-  const uint32_t* lane = nullptr;  // of each cell of the run
-  const uint32_t* lane_bit = nullptr;
-};
-
 // lane_table(k)[i] == i >> k and lane_bit_table(k)[i] == 1 << (i >> k), for i < 32 << k, k < 6:
 // lanes of a run in which each lane covers 2^k cells.
 const uint32_t* lane_table(uint32_t log2_cells);
 const uint32_t* lane_bit_table(uint32_t log2_cells);
-
-// True, with the run recorded, if no cell of [first, first + n) raises any question: the fast path.
-// False: nothing was changed, and each cell wants the exact path.
-bool read_run(ShadowPage* page, uint32_t first, uint32_t n, const RunStamp& s);
-bool write_run(ShadowPage* page, uint32_t first, uint32_t n, const RunStamp& s);
-// One cell read by several lanes of a warp.
-bool read_cell(ShadowPage* page, uint32_t cell, uint32_t lanes, uint32_t lane, const RunStamp& s);
 
 }  // namespace assay::machine
