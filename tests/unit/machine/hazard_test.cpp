@@ -200,6 +200,16 @@ TEST_F(HazardTest, PartialSyncKeepsReadsOfOthers) {
   EXPECT_EQ(tracker_.hazards()[0].first_pc, 3u);
 }
 
+TEST_F(HazardTest, ReadsThatAReaderKnowsAreForgotten) {
+  write(0, stride(0, 4), 1);
+  tracker_.cta_barrier(0);
+  read(0, stride(0, 0), 2, 1);
+  tracker_.warp_sync(0, 0, 3, kAll);
+  read(0, stride(0, 0), 3, 2);
+  write(0, stride(0, 0), 4, 2);  // lane 1 knows lane 0's read
+  EXPECT_TRUE(tracker_.hazards().empty()) << all();
+}
+
 TEST_F(HazardTest, ConflictingLanesOfOneStore) {
   write(0, stride(0, 4), 1);  // sibling
   EXPECT_TRUE(tracker_.hazards().empty());
@@ -585,11 +595,12 @@ TEST(HazardOracleTest, RandomPrograms) {
     Oracle oracle;
     SyncClock clock;
     Oracle::Clock oracle_clock{};
-    const uint32_t ctas = seed % 3 == 0 ? 2 : 1, syncs = 5 + seed % 20;
+    const bool dense = seed % 4 == 1;  // one warp, few words, many synchronisations
+    const uint32_t ctas = seed % 3 == 0 ? 2 : 1, syncs = dense ? 3 : 5 + seed % 20;
     const bool named = seed % 2 == 0, flags = seed % 5 == 0, partial = seed % 7 < 3;
     std::set<uint32_t> touched;
     for (uint32_t step = 0; step < 60; ++step) {
-      const uint32_t cta = rng() % ctas, warp = rng() % Oracle::kWarps;
+      const uint32_t cta = rng() % ctas, warp = dense ? 0 : rng() % Oracle::kWarps;
       const uint32_t what = rng() % (syncs * 4);
       if (what == 0) {
         t.cta_barrier(cta);
@@ -599,7 +610,7 @@ TEST(HazardOracleTest, RandomPrograms) {
         t.warp_barrier(cta, warps);
         oracle.join(threads_of(cta, warps));
       } else if (what == 2 || what == 3) {
-        const uint32_t lanes = partial ? rng() | 1 : kAll;
+        const uint32_t lanes = partial || dense ? rng() | 1 : kAll;
         t.warp_sync(cta, warp, lanes, kAll);
         oracle.join(threads_of(cta, 1u << warp, lanes));
       } else if (what == 4 && flags) {
@@ -619,8 +630,9 @@ TEST(HazardOracleTest, RandomPrograms) {
         a.warp = static_cast<uint8_t>(warp);
         a.pc = step;
         // At most 4 lanes, so that no example is dropped; a common pattern of addresses.
-        a.mask = 0xfu << (rng() % 29);
-        const uint32_t start = rng() % 24, scale = a.kind == AccessKind::Write ? 1 : rng() % 2;
+        a.mask = 0xfu << (rng() % (dense ? 5 : 29));
+        const uint32_t start = rng() % (dense ? 4 : 24),
+                       scale = a.kind == AccessKind::Write ? 1 : rng() % 2;
         std::array<uint64_t, 32> addr{};
         for (uint32_t l = 0; l < 32; ++l) {
           const uint32_t word = start + l % 4 * scale;
