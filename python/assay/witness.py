@@ -76,12 +76,12 @@ def parse(text: str) -> Witness:
             for i in j["inputs"]
         ]
         return Witness(
-            j["seed"],
+            int(j["seed"]),
             j["eval"],
             dict(j["changed"]),
             inputs,
-            j["output"],
-            j["element"],
+            int(j["output"]),
+            int(j["element"]),
             j["mutated"],
         )
     except (KeyError, TypeError, ValueError) as error:
