@@ -75,6 +75,14 @@ class Executor {
     return {};
   }
 
+  // For a domain that runs instructions itself: they count; all lanes of the current split exit.
+  void charge(uint64_t steps) { steps_left_ -= std::min(steps, steps_left_); }
+  void retire(Cta& cta, Warp& w, uint32_t mask) {
+    cta.threads -= static_cast<uint32_t>(std::popcount(mask));
+    w.exit_lanes(mask);
+    check_barriers(cta);
+  }
+
  private:
   static constexpr uint64_t kQuantum = 4096;
 

@@ -250,7 +250,21 @@ std::vector<uint32_t> region(const Kernel& k, uint32_t b) {
   return out;
 }
 
+// An atomic whose result nothing reads is a reduction.
+void drop_unused_results(Kernel& k) {
+  std::vector<bool> used(k.regs.size(), false);
+  UseDef ud;
+  for (const MicroOp& op : k.ops) {
+    use_def(k, op, ud);
+    for (uint32_t r : ud.uses) used[r] = true;
+  }
+  for (MicroOp& op : k.ops) {
+    if (op.kind == OpKind::Atom && op.dst && !used[op.dst.id]) op.dst = {};
+  }
+}
+
 void analyse(Kernel& k) {
+  drop_unused_results(k);
   find_blocks(k);
   find_rpo(k);
   find_ipdom(k);

@@ -1,0 +1,94 @@
+#pragma once
+// Makes the nodes of a trace: interning, peephole rules, conversions between types.
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "machine/trace.h"
+
+namespace assay::machine {
+
+using LaneMap = std::array<uint8_t, kLanes>;
+
+class TraceBuilder {
+ public:
+  TraceBuilder();
+
+  Trace trace;
+
+  Ty type_of(NodeId n) const { return op_type_[trace.nodes[n].op]; }
+  const Op& op_of(NodeId n) const { return trace.ops[trace.nodes[n].op]; }
+  bool is(NodeId n, NodeKind kind) const { return op_of(n).kind == kind; }
+  bool is_fn(NodeId n, Fn fn) const {
+    const Op& o = op_of(n);
+    return o.kind == NodeKind::Apply && o.fn == fn;
+  }
+  bool is_undef(NodeId n) const { return is(n, NodeKind::Undef); }
+
+  uint32_t intern(const Op& op);
+  // `op` comes from intern; no peephole rule.
+  NodeId raw(uint32_t op, NodeId a, NodeId b = kNoNode, NodeId c = kNoNode) {
+    auto id = static_cast<NodeId>(trace.nodes.size());
+    trace.nodes.push_back({op, a, b, c});
+    return id;
+  }
+  NodeId apply(Fn fn, Ty type, const Mods& mods, uint32_t pc, NodeId a, NodeId b = kNoNode,
+               NodeId c = kNoNode);
+
+  NodeId constant(Ty type, uint64_t bits);
+  NodeId const_vec(Ty type, const std::array<uint64_t, kLanes>& bits);
+  NodeId undef(Ty type, UndefReason reason);
+  NodeId pred_const(bool v) { return constant(Ty::Pred, v ? 1 : 0); }
+  // Constant nodes: the same bits in all lanes?
+  bool is_constant(NodeId n, uint64_t* bits) const;
+
+  NodeId bcast(NodeId n, uint8_t lane);
+  NodeId perm(NodeId n, const LaneMap& from);
+  NodeId blend(uint32_t mask, NodeId a, NodeId b);  // b is converted to the type of a
+  // Lane l takes lane[l] of node[l]; node[l] == kNoNode: lane not needed. All nodes are of one
+  // type.
+  NodeId gather(const std::array<NodeId, kLanes>& node, const LaneMap& lane);
+  NodeId input(InputPayload in);
+  NodeId lookup(LookupPayload in);
+
+  // Select, predicate logic: with rules. Pred operands may be kNoNode in `land` (true).
+  NodeId select(NodeId cond, NodeId a, NodeId b, uint32_t pc);
+  NodeId lnot(NodeId a);
+  NodeId land(NodeId a, NodeId b);
+  NodeId lor(NodeId a, NodeId b);
+
+  // The node's value as a value of `want`: same bits (floats and integers of one width), zero
+  // extended or cut.
+  NodeId convert(NodeId n, Ty want);
+  NodeId pack(NodeId lo, NodeId hi, Ty want, uint32_t pc);
+  NodeId half(NodeId n, bool high);  // of a 32-bit or 64-bit value
+
+ private:
+  struct Hash {
+    size_t operator()(const std::array<uint64_t, 3>& k) const {
+      uint64_t h = k[0] * 0x9e3779b97f4a7c15u ^ k[1];
+      h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9u ^ k[2] * 0x94d049bb133111ebu;
+      return h ^ (h >> 32);
+    }
+  };
+  NodeId make_minmax(NodeId cond, NodeId a, NodeId b, uint32_t pc);
+
+  std::vector<Ty> op_type_;
+  std::unordered_map<std::array<uint64_t, 3>, uint32_t, Hash> ops_;
+  std::unordered_map<std::array<uint64_t, 3>, NodeId, Hash> constants_;
+  std::unordered_map<std::array<uint64_t, 3>, std::vector<NodeId>, Hash> vecs_;
+  std::unordered_map<std::array<uint64_t, 3>, NodeId, Hash> unary_;  // conversions, halves, not
+  std::unordered_map<std::array<uint64_t, 3>, std::vector<uint32_t>, Hash> perms_;
+  std::vector<std::pair<std::array<uint64_t, 3>, NodeId>> recent_inputs_;
+  uint32_t bcast_op_[64] = {};
+  uint32_t perm_op_[64] = {};
+  uint32_t blend_op_[64] = {};
+  uint32_t input_op_[64] = {};
+  uint32_t gather_op_[64] = {};
+};
+
+Ty result_type(const Op& op);
+bool same_class(Ty a, Ty b);  // of one width, both float of one format or both integer
+
+}  // namespace assay::machine

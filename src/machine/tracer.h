@@ -1,0 +1,187 @@
+#pragma once
+// Internal to tracer*.cpp: the trace domain.
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "machine/bit_memory.h"
+#include "machine/flow.h"
+#include "machine/trace_builder.h"
+#include "machine/trace_cells.h"
+
+namespace assay::machine {
+
+// What a register holds beside its bits. Lane l: bits are known (conc), the node is valid (nmask);
+// each lane has at least one of them.
+struct RegState {
+  NodeId node = kNoNode;
+  uint32_t conc = 0;
+  uint32_t nmask = 0;
+};
+
+class Tracer {
+ public:
+  static constexpr bool kData = true;
+  using Exec = Executor<Tracer>;
+
+  Tracer(const Kernel& k, const Launch& launch, const std::vector<BufferEnv>& env,
+         Observer* observer);
+
+  void begin_cta(Cta& cta);
+  void end_cta(Cta& cta);
+  void trap(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  void memory(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, bool all);
+  bool execute(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  Status take_error();
+  bool known_guard(Warp& w, const MicroOp& op, uint32_t mask);
+  bool known_word(Warp& w, RegRef r, uint32_t mask);
+  bool known_bar(Warp& w, const MicroOp& op, uint32_t mask);
+  void set_known(Warp& w, RegRef r, uint32_t mask);
+  Status symbolic_branch(Exec& exec, Cta& cta, Warp& w, const MicroOp& op);
+
+  Trace finish(uint64_t warp_instructions);
+
+ private:
+  // A value in one lane: (node, lane), or bits, or both.
+  struct LaneVal {
+    NodeId node = kNoNode;
+    uint8_t lane = 0;
+    bool known = false;
+    uint64_t bits = 0;
+  };
+  // A value in all lanes of a mask.
+  struct Value {
+    NodeId node = kNoNode;  // valid in `nmask`
+    uint32_t nmask = 0;
+    uint32_t conc = 0;  // lanes whose bits are known
+    alignas(64) uint64_t bits[32];
+  };
+  struct Entry {  // lanes waiting at the start of a block of a region
+    uint32_t block = 0;
+    uint32_t mask = 0;
+    NodeId cond = kNoNode;
+  };
+
+  // tracer.cpp: registers.
+  RegState& state(const Warp& w, RegRef r) { return states_[w.id][r.id]; }
+  bool tainted(RegRef r) const { return k_.regs[r.id].tainted; }
+  bool known(Warp& w, RegRef r, uint32_t mask) {
+    return !r || !tainted(r) || (mask & ~state(w, r).conc) == 0;
+  }
+  uint64_t lane_bits(Warp& w, RegRef r, uint32_t l);
+  NodeId const_node(Warp& w, RegRef r, Ty type, uint32_t mask);
+  NodeId fetch(Warp& w, RegRef r, Ty type, uint32_t mask);
+  NodeId fetch_raw(Warp& w, RegRef r, uint32_t mask);  // in whatever type it has
+  NodeId fetch_pred(Warp& w, RegRef r, uint32_t mask);
+  void assign(Warp& w, RegRef r, uint32_t mask, NodeId node);
+  void assign_bits(Warp& w, RegRef r, uint32_t mask);  // the file's bits are new in these lanes
+  void assign_both(Warp& w, RegRef r, uint32_t mask, NodeId node);
+  void assign_value(Warp& w, RegRef r, uint32_t mask, const Value& v, Ty type);
+  bool must_select(Warp& w, RegRef r, uint32_t mask, NodeId* cond);
+  bool needs_old(RegRef r, uint32_t mask) const;
+  bool fail_here(const MicroOp& op, DiagKind kind, const std::string& what);
+
+  // tracer_alu.cpp
+  bool run(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool all_known(Warp& w, const MicroOp& op, uint32_t mask);
+  bool bits_under_condition(Warp& w, const MicroOp& op, uint32_t mask);
+  bool alu(Warp& w, const MicroOp& op, uint32_t mask);
+  NodeId alu_node(Warp& w, const MicroOp& op, uint32_t mask);
+  NodeId int_on_float(Warp& w, const MicroOp& op, uint32_t mask);
+  NodeId permute_node(Warp& w, const MicroOp& op, uint32_t mask);
+  bool mad(Warp& w, const MicroOp& op, uint32_t mask);
+  bool mov(Warp& w, const MicroOp& op, uint32_t mask);
+  bool setp(Warp& w, const MicroOp& op, uint32_t mask);
+  bool plogic(Warp& w, const MicroOp& op, uint32_t mask);
+  bool selp(Warp& w, const MicroOp& op, uint32_t mask);
+  bool pack(Warp& w, const MicroOp& op, uint32_t mask);
+  bool unpack(Warp& w, const MicroOp& op, uint32_t mask);
+  bool shfl(Warp& w, const MicroOp& op, uint32_t mask);
+  bool vote(Warp& w, const MicroOp& op, uint32_t mask);
+  bool redux(Warp& w, const MicroOp& op, uint32_t mask);
+  uint32_t op_id(const MicroOp& op);
+
+  // tracer_mem.cpp
+  bool load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool load_word(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                 uint32_t offset, RegRef d);
+  void load_slow(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                 uint32_t offset, RegRef d);
+  Cells& cells_of(const Cta& cta, const Warp& w, Space space);
+  uint64_t cell_address(const Warp& w, const LaneAddrs& a, uint32_t lane, uint32_t offset) const;
+  LaneVal read_value(Cells& cells, Space space, uint64_t addr, uint32_t n, uint32_t local_step);
+  ByteRef read_byte(Cells& cells, Space space, uint64_t addr);
+  ByteRef base_byte(Space space, uint64_t addr);
+  LaneVal join_bytes(const ByteRef* b, uint32_t n, Ty hint);
+  NodeId node_of(const LaneVal& v, Ty type, uint8_t* lane);
+  void gather_lanes(Warp& w, RegRef d, uint32_t mask, const LaneVal* v, Ty type, Ty mem);
+  void write_value(Cells& cells, Space space, uint64_t addr, uint32_t n, const LaneVal& v,
+                   uint32_t pc, uint32_t local_step);
+  void store_lanes(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                   uint32_t offset, RegRef s);
+  bool store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, RegRef s);
+  LaneVal lane_value(Warp& w, RegRef s, NodeId node, uint32_t l, Ty type, bool known);
+  uint32_t admit(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                 AccessKind kind, uint32_t n);
+  void base_load(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask, uint32_t offset,
+                 RegRef d, const Device::Area& area);
+  void load_slow_piece(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                       uint32_t offset, RegRef d);
+  NodeId input_node(int buffer, const int64_t* element, uint32_t mask, uint32_t step);
+  bool untouched(const LaneAddrs& a, uint32_t mask, uint32_t n);
+  void conflict(Cta& cta, const MicroOp& op, Space space, uint64_t addr, uint32_t lane,
+                const LaneVal& v, const LaneVal& before, uint32_t before_lanes);
+  void emit_stores(Cta& cta);
+  void emit_page(uint64_t page, CellPage& cells);
+  Ty buffer_type(int buffer) const;
+  const BufferEnv* buffer_env(int buffer) const;
+
+  // tracer_atom.cpp
+  bool atomic(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool atomic_out(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask, NodeId cond);
+  bool atomic_cells(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
+                    NodeId cond);
+  bool symbolic_load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool symbolic_store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+
+  // tracer_region.cpp
+  Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, uint32_t mask,
+                    NodeId cond, uint32_t* exited);
+  Status run_block(Exec& exec, Cta& cta, Warp& w, Entry e, uint32_t end, size_t level,
+                   uint32_t* exited);
+  Status split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, uint32_t next, const Entry& e,
+               uint32_t end, size_t level, uint32_t* exited);
+  void push_entry(Entry e);
+  NodeId merge_cond(const Entry& a, const Entry& b);
+
+  const Kernel& k_;
+  const Launch& launch_;
+  const std::vector<BufferEnv>& env_;
+  Observer* observer_;
+  Device device_;
+  TraceBuilder b_;
+  std::vector<std::vector<RegState>> states_;  // of each warp
+  std::vector<uint32_t> op_ids_;               // interned op of each micro-op, 0: not yet
+  std::vector<NodeId> const_cache_;            // of constant registers
+  std::vector<uint8_t> is_const_reg_;
+  Cells global_, shared_;
+  std::vector<Cells> local_;
+  bool global_dirty_ = false;
+  std::vector<Parts> parts_;
+  uint32_t stamp_ = 0;
+  uint32_t cta_first_stamp_ = 0;  // stores of the current CTA have this stamp or a later one
+  std::unordered_set<uint64_t> atomic_words_;  // that an unused-result atomic of the run changes
+  // The condition under which the current operation takes effect (path, guard); kNoNode: always.
+  NodeId path_ = kNoNode, guard_ = kNoNode;
+  bool in_region_ = false;
+  std::vector<Entry> pending_;
+  std::unique_ptr<Liveness> liveness_;
+  uint64_t region_steps_ = 0;
+  uint32_t alive_ = 0;
+  Diag error_;
+  bool has_error_ = false;
+  uint32_t cta_ = 0;
+};
+
+}  // namespace assay::machine
