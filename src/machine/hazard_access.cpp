@@ -145,7 +145,7 @@ void AccessRecorder::adjacent_in_page(ShadowPage* page, uint64_t offset, uint32_
 bool AccessRecorder::run_fast(ShadowPage* page, uint32_t cell, uint32_t cells) {
   if (page->atomics != nullptr) return false;
   if (a_.kind == AccessKind::Write) {
-    return page->other_reads.empty() && run_table().write(page->run(cell), cells, stamp_);
+    return page->other_reads == nullptr && run_table().write(page->run(cell), cells, stamp_);
   }
   if (keep_reads_) page->make_reads();
   RunCells c = page->run(cell);

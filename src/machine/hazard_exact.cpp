@@ -99,15 +99,6 @@ void ExactCheck::against_set(const AccessSet& set, AccessKind kind, uint32_t cel
   }
 }
 
-void ExactCheck::against_others(const std::unordered_map<uint32_t, OtherCta>& others,
-                                AccessKind kind, uint32_t cell, uint32_t lane) {
-  if (others.empty()) return;
-  const auto it = others.find(cell);
-  if (it == others.end() || it->second.cta == a_.cta) return;
-  const OtherCta& o = it->second;
-  against(Past{kind, o.cta, o.thread, o.pc, o.when}, lane);
-}
-
 // The reads of a cell by warp. At first use these are the reads from before the first named
 // barrier, all at the latest one's time, which precedes that barrier.
 std::vector<WarpReads>& ExactCheck::named_reads(const AccessSet& set, uint32_t cell) {
@@ -154,16 +145,22 @@ void ExactCheck::add_named_read(const AccessSet& set, uint32_t cell, uint32_t la
   list.push_back({a_.warp, lanes, thread, a_.pc, tracker_->clock_});
 }
 
-void ExactCheck::add(AccessSet* set, std::unordered_map<uint32_t, OtherCta>* others, uint32_t cell,
+void ExactCheck::add(AccessSet* set, std::unique_ptr<AccessSet>* other, uint32_t cell,
                      uint32_t lanes) {
   const uint32_t own_warp = 1u << a_.warp, lane = last_lane(lanes);
   const WarpOrder& w = order_->warps[a_.warp];
-  const bool in_launch = set->when[cell] >= tracker_->launch_start_;
-  const bool own_cta = set->cta[cell] == a_.cta;
-  if (in_launch && !own_cta) {
-    (*others)[cell] = {set->cta[cell], set->thread[cell], set->pc[cell], set->when[cell]};
+  const int32_t launch = tracker_->launch_start_;
+  if (set->when[cell] >= launch && set->cta[cell] != a_.cta) {  // another CTA's: set it apart
+    if (*other == nullptr)
+      *other = std::make_unique<AccessSet>(static_cast<uint32_t>(set->when.size()));
+    if ((*other)->when[cell] >= launch && (*other)->cta[cell] == a_.cta) {
+      set->swap_cell(other->get(), cell);
+    } else {
+      (*other)->copy_cell(*set, cell);
+    }
   }
-  const bool live = in_launch && own_cta && set->when[cell] >= order_->full_start;
+  const bool own_cta = set->cta[cell] == a_.cta;
+  const bool live = own_cta && set->when[cell] >= order_->full_start;
   uint32_t kept = live ? set->lanes[cell] : 0;
   const uint32_t warps = live ? set->warps[cell] : 0;
   if (warps == own_warp) {
@@ -209,7 +206,9 @@ void ExactCheck::run(ShadowPage* page, uint32_t cell, uint32_t lanes, uint64_t o
     against(write, lane);
     if (a_.kind != AccessKind::Atomic && page->atomics != nullptr) {
       against_set(*page->atomics, AccessKind::Atomic, cell, lane);
-      against_others(page->other_atomics, AccessKind::Atomic, cell, lane);
+      if (page->other_atomics != nullptr) {
+        against_set(*page->other_atomics, AccessKind::Atomic, cell, lane);
+      }
     }
     if (a_.kind == AccessKind::Read || page->reads == nullptr) continue;
     if (order_->named && page->reads->cta[cell] == a_.cta) {
@@ -217,7 +216,9 @@ void ExactCheck::run(ShadowPage* page, uint32_t cell, uint32_t lanes, uint64_t o
     } else {
       against_set(*page->reads, AccessKind::Read, cell, lane);
     }
-    against_others(page->other_reads, AccessKind::Read, cell, lane);
+    if (page->other_reads != nullptr) {
+      against_set(*page->other_reads, AccessKind::Read, cell, lane);
+    }
   }
   switch (a_.kind) {
     case AccessKind::Read:
@@ -238,9 +239,9 @@ void ExactCheck::run(ShadowPage* page, uint32_t cell, uint32_t lanes, uint64_t o
         page->reads->when[cell] = kNoAccess;
         if (order_->named) order_->reads.erase(&page->reads->when[cell]);
       }
-      if (page->atomics != nullptr) page->atomics->when[cell] = kNoAccess;
-      if (!page->other_reads.empty()) page->other_reads.erase(cell);
-      if (!page->other_atomics.empty()) page->other_atomics.erase(cell);
+      for (auto* set : {&page->atomics, &page->other_reads, &page->other_atomics}) {
+        if (*set != nullptr) (*set)->when[cell] = kNoAccess;
+      }
       break;
   }
 }

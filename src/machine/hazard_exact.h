@@ -28,12 +28,9 @@ class ExactCheck {
   bool ordered(const Past& p, uint32_t lane) const;
   bool against(const Past& p, uint32_t lane);  // true: unordered, reported
   void against_set(const AccessSet& set, AccessKind kind, uint32_t cell, uint32_t lane);
-  void against_others(const std::unordered_map<uint32_t, OtherCta>& others, AccessKind kind,
-                      uint32_t cell, uint32_t lane);
   void against_named_reads(const AccessSet& set, uint32_t cell, uint32_t lane);
   std::vector<WarpReads>& named_reads(const AccessSet& set, uint32_t cell);
-  void add(AccessSet* set, std::unordered_map<uint32_t, OtherCta>* others, uint32_t cell,
-           uint32_t lanes);
+  void add(AccessSet* set, std::unique_ptr<AccessSet>* other, uint32_t cell, uint32_t lanes);
   void add_named_read(const AccessSet& set, uint32_t cell, uint32_t lanes);
   void uninitialised(uint32_t lane);
 

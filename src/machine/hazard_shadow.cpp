@@ -22,14 +22,6 @@ void spread(AccessSet* s, uint32_t by) {
   spread(&s->pc, by);
 }
 
-void spread(std::unordered_map<uint32_t, OtherCta>* m, uint32_t by) {
-  std::unordered_map<uint32_t, OtherCta> out;
-  for (const auto& [cell, other] : *m) {
-    for (uint32_t i = 0; i < 1u << by; ++i) out[(cell << by) + i] = other;
-  }
-  *m = std::move(out);
-}
-
 struct LaneTables {
   std::array<std::vector<uint32_t>, 6> lane, bit;
   LaneTables() {
@@ -50,6 +42,24 @@ const LaneTables& tables() {
 
 AccessSet::AccessSet(uint32_t cells)
     : when(cells, kNoAccess), cta(cells), warps(cells), lanes(cells), thread(cells), pc(cells) {}
+
+void AccessSet::copy_cell(const AccessSet& from, uint32_t cell) {
+  when[cell] = from.when[cell];
+  cta[cell] = from.cta[cell];
+  warps[cell] = from.warps[cell];
+  lanes[cell] = from.lanes[cell];
+  thread[cell] = from.thread[cell];
+  pc[cell] = from.pc[cell];
+}
+
+void AccessSet::swap_cell(AccessSet* with, uint32_t cell) {
+  std::swap(when[cell], with->when[cell]);
+  std::swap(cta[cell], with->cta[cell]);
+  std::swap(warps[cell], with->warps[cell]);
+  std::swap(lanes[cell], with->lanes[cell]);
+  std::swap(thread[cell], with->thread[cell]);
+  std::swap(pc[cell], with->pc[cell]);
+}
 
 WriterSet::WriterSet(uint32_t cells, int32_t initial)
     : when(cells, initial), cta(cells), thread(cells), pc(cells) {}
@@ -91,14 +101,17 @@ void ShadowPage::split(uint32_t new_shift) {
   spread(&writes.pc, by);
   spread(reads.get(), by);
   spread(atomics.get(), by);
-  spread(&other_reads, by);
-  spread(&other_atomics, by);
+  spread(other_reads.get(), by);
+  spread(other_atomics.get(), by);
   shift = new_shift;
 }
 
 uint64_t ShadowPage::bytes() const {
-  return WriterSet::bytes(cells()) + (reads != nullptr ? AccessSet::bytes(cells()) : 0) +
-         (atomics != nullptr ? AccessSet::bytes(cells()) : 0);
+  uint64_t n = WriterSet::bytes(cells());
+  for (const auto* set : {&reads, &atomics, &other_reads, &other_atomics}) {
+    if (*set != nullptr) n += AccessSet::bytes(cells());
+  }
+  return n;
 }
 
 void Shadow::mark_initialised(uint64_t offset, uint64_t bytes) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "machine/hazard_runs.h"
@@ -23,6 +22,8 @@ inline constexpr uint32_t kStrong = 1u << 16;  // flag beside a thread number
 // warp did. thread and pc belong to the latest access.
 struct AccessSet {
   explicit AccessSet(uint32_t cells);
+  void copy_cell(const AccessSet& from, uint32_t cell);
+  void swap_cell(AccessSet* with, uint32_t cell);
   std::vector<int32_t> when;
   std::vector<uint32_t> cta, warps, lanes, thread, pc;
   static uint64_t bytes(uint32_t cells) { return 24ull * cells; }
@@ -33,12 +34,6 @@ struct WriterSet {
   std::vector<int32_t> when;
   std::vector<uint32_t> cta, thread, pc;
   static uint64_t bytes(uint32_t cells) { return 16ull * cells; }
-};
-
-// A reader (or atomic) of another CTA than the one in the AccessSet.
-struct OtherCta {
-  uint32_t cta, thread, pc;
-  int32_t when;
 };
 
 struct ShadowPage {
@@ -54,7 +49,9 @@ struct ShadowPage {
 
   WriterSet writes;
   std::unique_ptr<AccessSet> reads, atomics;  // made at the first one
-  std::unordered_map<uint32_t, OtherCta> other_reads, other_atomics;
+  // The same of one more CTA: what two CTAs did is kept apart, so that a CTA that writes later
+  // finds another one's access beside its own.
+  std::unique_ptr<AccessSet> other_reads, other_atomics;
 };
 
 class Shadow {
