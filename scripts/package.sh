@@ -17,7 +17,7 @@ run_package() {
   cp "$root/README.md" "$top/"
   # Links of the build folder become files; what only a developer needs stays behind.
   cp -rL "$build/share/assay/." "$top/share/assay/"
-  cp -rL "$build/libexec/assay/." "$top/libexec/assay/"
+  cp -a "$build/libexec/assay/." "$top/libexec/assay/"
   cp -r "$root/requirements.txt" "$top/share/assay/"
   find "$top" \( -name __pycache__ -o -name .gitkeep \) -prune -exec rm -rf {} +
   add_gpu_tests "$top"
@@ -55,7 +55,7 @@ add_libraries() {
     cp -L "$path" "$top/$to/$library"
     patchelf --set-rpath '$ORIGIN' "$top/$to/$library"
   done < <(ldd "$file" 2>/dev/null)
-  patchelf --set-rpath "\$ORIGIN/$up/lib${cxx:+:\$ORIGIN/$up/$cxx}" "$file"
+  patchelf --set-rpath "\$ORIGIN:\$ORIGIN/$up/lib${cxx:+:\$ORIGIN/$up/$cxx}" "$file"
 }
 
 # Tests with the label gpu, to run where there is a GPU: libexec/assay/tests/run.

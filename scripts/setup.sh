@@ -125,19 +125,25 @@ build_target() {
     [[ -n $newer ]] || return 0
   fi
   install_packages build
-  local log=$build/build.log start=$SECONDS
+  find_nvcc # its headers declare what the stand-in runtime defines
+  local log=$build/build.log start=$SECONDS include
+  for include in "${ASSAY_NVCC%/bin/*}"/include "${ASSAY_NVCC%/bin/*}"/targets/x86_64-linux/include; do
+    [[ -e $include/cuda_runtime_api.h ]] && break
+  done
   mkdir -p "$build"
   touch "$mark.new" # before the build: what changes while it runs is seen next time
-  [[ -e $build/build.ninja ]] || say "configuring build/$preset"
-  (cd "$root" && cmake --preset "$preset") >"$log" 2>&1 || {
-    tail -n 30 "$log" >&2
-    die "cmake failed; the whole log: $log"
-  }
+  if [[ ! -e $build/build.ninja || $root/CMakePresets.json -nt $build/build.ninja ]]; then
+    say "configuring build/$preset"
+    (cd "$root" && cmake --preset "$preset" -D "ASSAY_CUDA_INCLUDE=$include") >"$log" 2>&1 || {
+      tail -n 30 "$log" >&2
+      die "cmake failed; the whole log: $log"
+    }
+  fi
   say "building $1 in build/$preset"
   if [[ -n ${CI:-} ]]; then
-    cmake --build "$build" --target "$1" -j "${ASSAY_JOBS:-$(nproc)}" 2>&1 | tee -a "$log"
+    cmake --build "$build" --target "$1" -j "${ASSAY_JOBS:-$(nproc)}" 2>&1 | tee "$log"
   else
-    cmake --build "$build" --target "$1" -j "${ASSAY_JOBS:-$(nproc)}" >>"$log" 2>&1 || {
+    cmake --build "$build" --target "$1" -j "${ASSAY_JOBS:-$(nproc)}" >"$log" 2>&1 || {
       grep -A 12 -E 'error|FAILED' "$log" | head -n 60 >&2
       die "the build failed; the whole log: $log"
     }
