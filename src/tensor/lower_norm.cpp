@@ -176,8 +176,11 @@ void lower_group_norm(Context& c) {
   a.bias = grouped(bias);
   normalize(c, out, g, a);
   if (!native) return;
-  copy(c, c.out(1, wide, m.mean.shape), m.mean);
-  copy(c, c.out(2, wide, m.mean.shape), rstd);
+  // Half statistics stay half unless the weights are wider (ATen's param_scalar_type).
+  bool mixed = (weight && weight->dtype != x.dtype) || (bias && bias->dtype != x.dtype);
+  DType saved = mixed ? wide : x.dtype;
+  copy(c, c.out(1, saved, m.mean.shape), m.mean);
+  copy(c, c.out(2, saved, m.mean.shape), rstd);
 }
 
 namespace {
