@@ -9,7 +9,9 @@
 // Every synchronisation advances one clock; an access is stamped with it, so "ordered" is a
 // comparison with a time that the current thread knows of the other one. Of several reads the
 // tracker keeps those that no later read follows in this order (as FastTrack does): the first race
-// on each location is never missed; later ones on the same location may be.
+// on each location is never missed; later ones on the same location may be. Two limits: lanes and
+// warps that read a word between two full barriers share the latest one's time, so partial orders
+// may show a race too many; and of CTAs that are ordered by flags, the readers of two are kept.
 #include <array>
 #include <cstdint>
 #include <map>
