@@ -327,14 +327,23 @@ std::vector<Form> match_opcode(std::string_view text, std::string* why, bool* un
     return forms;
   }
   size_t name_words = 0;
+  std::string_view rule;
   for (const Row* row : it->second) {
     if (!forms.empty() && row->name.size() < name_words) break;
     Form form;
     if (!match_row(*row, words, text, &form)) continue;
+    if (const std::string_view broken = broken_rule(form); !broken.empty()) {
+      rule = broken;
+      continue;
+    }
     forms.push_back(form);
     name_words = row->name.size();
   }
   if (!forms.empty()) return forms;
+  if (!rule.empty()) {
+    *why = "'" + std::string(text) + "': " + std::string(rule);
+    return forms;
+  }
   *why = "no form of '" + std::string(words.front()) + "' reads '" + std::string(text) + "'";
   for (std::string_view w : words) {
     if (known_word(w)) continue;

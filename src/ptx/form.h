@@ -55,6 +55,9 @@ struct Form {
 // may be newer than the table).
 std::vector<Form> match_opcode(std::string_view text, std::string* why, bool* unknown_word);
 
+// Why the modifiers of a form do not go together (rules.cpp); empty: they do.
+std::string_view broken_rule(const Form& form);
+
 // The type that operand position `shape` of an instruction wants; None: no check.
 Ty wanted_type(const Shape& shape, const std::array<Ty, 3>& types);
 

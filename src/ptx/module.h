@@ -225,10 +225,11 @@ struct Alias {
 };
 
 struct Module {
-  uint16_t version = 0;                     // 10 * major + minor: 90 is PTX 9.0
-  std::string target;                       // "sm_90a"
-  std::vector<std::string> target_options;  // further words of .target: "debug", "texmode_..."
-  uint32_t sm = 0;                          // 90
+  uint16_t version = 0;  // 10 * major + minor: 90 is PTX 9.0
+  std::string target;    // "sm_90a"
+  std::vector<std::string>
+      target_options;  // further words of .target ("texmode_..."), less "debug"
+  uint32_t sm = 0;     // 90
   uint32_t address_size = 64;
   std::vector<File> files;
   std::vector<Variable> variables;  // space Const, Global, Shared (also extern, dynamic), Local

@@ -114,7 +114,8 @@ bool Parser::header_target() {
   do {
     if (!expect_ident(&t)) return false;
     if (t.text.substr(0, 3) != "sm_") {
-      module_.target_options.emplace_back(t.text);
+      // Debug sections are not kept, so neither is the word that makes ptxas ask for them.
+      if (t.text != "debug") module_.target_options.emplace_back(t.text);
       continue;
     }
     module_.target = t.text;
