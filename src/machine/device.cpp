@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t kKiB = 1024;
 
-constexpr Device make_sm90(std::string_view name) {
-  Device d;
+constexpr DeviceModel make_sm90(std::string_view name) {
+  DeviceModel d;
   d.name = name;
   d.cc_major = 9;
   d.cc_minor = 0;
@@ -31,8 +31,8 @@ constexpr Device make_sm90(std::string_view name) {
   return d;
 }
 
-constexpr Device make_a100() {
-  Device d = make_sm90("NVIDIA A100");
+constexpr DeviceModel make_a100() {
+  DeviceModel d = make_sm90("NVIDIA A100");
   d.cc_major = 8;
   d.sm_count = 108;
   d.shared_per_cta_optin = 163 * kKiB;
@@ -41,9 +41,9 @@ constexpr Device make_a100() {
   return d;
 }
 
-constexpr Device kH200 = make_sm90("NVIDIA H200");
-constexpr Device kH100 = make_sm90("NVIDIA H100");
-constexpr Device kA100 = make_a100();
+constexpr DeviceModel kH200 = make_sm90("NVIDIA H200");
+constexpr DeviceModel kH100 = make_sm90("NVIDIA H100");
+constexpr DeviceModel kA100 = make_a100();
 
 uint64_t volume(const std::array<uint32_t, 3>& v) {
   // Saturates: 2^32 cubed does not fit.
@@ -59,14 +59,14 @@ std::string text(const std::array<uint32_t, 3>& v) {
 uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 // Registers of a CTA: allocated for each warp in units of 256, warps in units of 4.
-uint64_t cta_registers(const Device& d, const LaunchRequest& r) {
+uint64_t cta_registers(const DeviceModel& d, const LaunchRequest& r) {
   const uint64_t warps = round_up((volume(r.block) + d.warp_size - 1) / d.warp_size, 4);
   return warps * round_up(static_cast<uint64_t>(r.registers_per_thread) * d.warp_size, 256);
 }
 
 using Refusals = std::vector<LaunchRefusal>;
 
-void check_shape(const Device& d, const LaunchRequest& r, Refusals* out) {
+void check_shape(const DeviceModel& d, const LaunchRequest& r, Refusals* out) {
   const auto add = [&](std::string m) {
     out->push_back({CudaError::InvalidConfiguration, std::move(m)});
   };
@@ -92,7 +92,7 @@ void check_shape(const Device& d, const LaunchRequest& r, Refusals* out) {
   }
 }
 
-void check_cluster(const Device& d, const LaunchRequest& r, Refusals* out) {
+void check_cluster(const DeviceModel& d, const LaunchRequest& r, Refusals* out) {
   const uint64_t size = volume(r.cluster);
   if (size == 1) return;
   const uint32_t most = r.nonportable_cluster ? d.max_cluster_nonportable : d.max_cluster;
@@ -110,7 +110,7 @@ void check_cluster(const Device& d, const LaunchRequest& r, Refusals* out) {
   }
 }
 
-void check_shared(const Device& d, const LaunchRequest& r, Refusals* out) {
+void check_shared(const DeviceModel& d, const LaunchRequest& r, Refusals* out) {
   // Up to the default limit static and dynamic memory count together; the raised limit is one of
   // dynamic memory.
   const uint64_t total = r.static_shared + r.dynamic_shared;
@@ -128,7 +128,7 @@ void check_shared(const Device& d, const LaunchRequest& r, Refusals* out) {
   out->push_back({CudaError::InvalidValue, std::move(m)});
 }
 
-void check_resources(const Device& d, const LaunchRequest& r, Refusals* out) {
+void check_resources(const DeviceModel& d, const LaunchRequest& r, Refusals* out) {
   const auto add = [&](CudaError e, std::string m) { out->push_back({e, std::move(m)}); };
   if (r.parameter_bytes > d.parameter_bytes) {
     add(CudaError::InvalidValue, std::to_string(r.parameter_bytes) +
@@ -151,13 +151,13 @@ void check_resources(const Device& d, const LaunchRequest& r, Refusals* out) {
 
 }  // namespace
 
-const Device* find_device(std::string_view name) {
+const DeviceModel* find_device(std::string_view name) {
   if (name == "h200") return &kH200;
   if (name == "h100" || name == "sm_90" || name == "sm_90a") return &kH100;
   if (name == "a100" || name == "sm_80") return &kA100;
   return nullptr;
 }
-const Device& default_device() { return kH200; }
+const DeviceModel& default_device() { return kH200; }
 
 const char* cuda_error_name(CudaError e) {
   switch (e) {
@@ -206,7 +206,7 @@ const char* driver_error_name(CudaError e) {
   return "CUDA_ERROR_UNKNOWN";
 }
 
-std::vector<LaunchRefusal> check_launch(const Device& d, const LaunchRequest& r) {
+std::vector<LaunchRefusal> check_launch(const DeviceModel& d, const LaunchRequest& r) {
   Refusals out;
   check_shape(d, r, &out);
   check_cluster(d, r, &out);
@@ -222,11 +222,11 @@ std::vector<LaunchRefusal> check_launch(const Device& d, const LaunchRequest& r)
   return out;
 }
 
-bool accepts_dynamic_shared(const Device& d, uint64_t static_shared, uint64_t bytes) {
+bool accepts_dynamic_shared(const DeviceModel& d, uint64_t static_shared, uint64_t bytes) {
   return static_shared <= d.shared_per_cta_optin && bytes <= d.shared_per_cta_optin - static_shared;
 }
 
-uint32_t resident_ctas_per_sm(const Device& d, const LaunchRequest& r) {
+uint32_t resident_ctas_per_sm(const DeviceModel& d, const LaunchRequest& r) {
   const uint64_t threads = round_up(std::max<uint64_t>(volume(r.block), 1), d.warp_size);
   const uint64_t shared =
       round_up(r.static_shared + r.dynamic_shared + d.shared_reserved_per_cta, 128);

@@ -11,7 +11,7 @@
 
 namespace assay::machine {
 
-struct Device {
+struct DeviceModel {
   std::string_view name;
   int cc_major = 0, cc_minor = 0;
   uint32_t sm_count = 0;
@@ -33,8 +33,8 @@ struct Device {
 };
 
 // "h100" and "h200" (also "sm_90"), "a100" (also "sm_80"); nullptr: unknown name.
-const Device* find_device(std::string_view name);
-const Device& default_device();  // H200
+const DeviceModel* find_device(std::string_view name);
+const DeviceModel& default_device();  // H200
 
 // CUDA runtime errors that a launch can be refused with; the values are the runtime's.
 enum class CudaError : int {
@@ -69,12 +69,12 @@ struct LaunchRefusal {
 
 // All reasons why the device refuses the launch, most basic first (the runtime reports the first
 // one's error); empty: it runs.
-std::vector<LaunchRefusal> check_launch(const Device& d, const LaunchRequest& r);
+std::vector<LaunchRefusal> check_launch(const DeviceModel& d, const LaunchRequest& r);
 
 // cudaFuncSetAttribute(MaxDynamicSharedMemorySize): whether `bytes` is accepted.
-bool accepts_dynamic_shared(const Device& d, uint64_t static_shared, uint64_t bytes);
+bool accepts_dynamic_shared(const DeviceModel& d, uint64_t static_shared, uint64_t bytes);
 
 // CTAs of one kernel that fit an SM together (threads, CTAs, shared memory, registers if known).
-uint32_t resident_ctas_per_sm(const Device& d, const LaunchRequest& r);
+uint32_t resident_ctas_per_sm(const DeviceModel& d, const LaunchRequest& r);
 
 }  // namespace assay::machine

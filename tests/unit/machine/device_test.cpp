@@ -5,7 +5,7 @@
 namespace assay::machine {
 namespace {
 
-CudaError first_error(const LaunchRequest& r, const Device& d = default_device()) {
+CudaError first_error(const LaunchRequest& r, const DeviceModel& d = default_device()) {
   const auto list = check_launch(d, r);
   EXPECT_FALSE(list.empty());
   return list.empty() ? CudaError::InvalidValue : list.front().error;
