@@ -1,0 +1,49 @@
+#pragma once
+// Compiles a PyTorch CUDA extension against Assay's own headers: the real build (shared object with
+// host code and PTX) and the semantic build (PTX in which math functions stay calls). Results are
+// cached by content under $ASSAY_CACHE or ~/.cache/assay.
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay::host {
+
+struct CompileRequest {
+  std::vector<std::string> sources;      // .cu, .cpp; at least one
+  std::vector<std::string> extra_flags;  // the submission's own; see allowed_flags
+  double wall_seconds = 180;
+};
+
+struct CompiledUnit {
+  std::string source;
+  std::string semantic_ptx;  // "": a .cpp file
+};
+
+struct Compiled {
+  std::string extension;  // path of the shared object
+  std::vector<CompiledUnit> units;
+  bool from_cache = false;
+  double seconds = 0;
+};
+
+// Errors: Invalid (the compiler's words, with file and line; a flag that is not allowed), Limit
+// (time), Io (no nvcc, no source, cache folder), Internal (the semantic library has no effect).
+Result<Compiled> compile_extension(const CompileRequest& request);
+
+// nvcc from $ASSAY_NVCC, PATH or /usr/local/cuda/bin. Errors: Io.
+Result<std::string> find_nvcc();
+
+// Of the submission's flags, those that the compiler gets. Link and assembler flags say nothing
+// about what is computed and are dropped; what could run programs or read other files is Invalid.
+Result<std::vector<std::string>> allowed_flags(const std::vector<std::string>& flags);
+
+// Whether the semantic build keeps math as calls, and calls nothing else: compiled once for each
+// nvcc and semantic library (cached). Errors: Internal.
+Status check_semantic_build();
+
+// Headers that <torch/extension.h> brings in PyTorch but Assay's brings only where `text` uses
+// them.
+std::vector<std::string> needed_headers(const std::string& text);
+
+}  // namespace assay::host

@@ -1,0 +1,42 @@
+#pragma once
+// Compiles a `.cu` PyTorch extension, runs its host function in the sandbox without a GPU, and
+// gives what it did as a Program.
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "host/compile.h"
+#include "host/sandbox.h"
+#include "program/program.h"
+
+namespace assay::host {
+
+struct RecordRequest {
+  std::vector<std::string> sources;  // .cu (and .cpp) paths
+  std::string entry;                 // name bound with m.def; "": the only one
+  // What the function is called with. Tensors are views on `buffers`. Consecutive arguments named
+  // "group.key" are passed as one dict where the function takes a Python object.
+  std::vector<program::Argument> arguments;
+  std::vector<program::Buffer> buffers;
+  std::vector<std::string> extra_flags;
+  Limits limits;
+  double compile_seconds = 180;
+};
+
+struct Recording {
+  program::Program program;
+  double compile_seconds = 0, record_seconds = 0;
+  bool compiled_from_cache = false;
+  std::vector<std::string> missing_confinement;
+  std::string output;  // what host code printed
+};
+
+// The Program's buffers begin with those of the request, in their order and with their roles and
+// data; temporaries follow. Notes: "launch-refused" (severity "verdict"), "host-exception" (host
+// code threw after a refused launch; the steps are those before), "host-read",
+// "input-dependent-host-path", "use-after-free", ... Errors: those of compile_extension and
+// run_confined.
+Result<Recording> record(const RecordRequest& request);
+Result<program::Program> record_extension(const RecordRequest& request);
+
+}  // namespace assay::host

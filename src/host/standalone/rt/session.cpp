@@ -1,0 +1,58 @@
+#include "host/standalone/rt/session.h"
+
+#include <nlohmann/json.hpp>
+
+namespace assay::host {
+
+Outcome Session::begin(const std::string& program_json, const Settings& settings) {
+  auto request = program::from_json(program_json);
+  if (!request) return {false, "internal", "the request: " + request.error().message};
+  Recorder::get().begin(std::move(*request), settings);
+  return {true, "ok", ""};
+}
+
+std::string Session::program_json() {
+  Recorder& r = Recorder::get();
+  program::Program p = r.program();
+  for (size_t k = 0; k < r.request_buffers() && k < p.buffers.size(); ++k)
+    p.buffers[k].data.clear();
+  bool one_stream = true;
+  for (const program::Step& s : p.steps) one_stream = one_stream && s.stream == 0;
+  for (program::Step& s : p.steps) {
+    s.implicit_order = one_stream;
+    if (one_stream) s.after.clear();
+  }
+  // Argument tensors that operators, copies and fills write; what kernels write is for the check to
+  // find.
+  for (const program::Argument& a : p.arguments) {
+    auto add = [&](const program::TensorView& v) {
+      if (v.buffer >= 0 && r.surely_written(v.buffer)) p.mutated.push_back(v);
+    };
+    if (auto* v = std::get_if<program::TensorView>(&a.value)) add(*v);
+    if (auto* l = std::get_if<std::vector<program::TensorView>>(&a.value)) {
+      for (const program::TensorView& v : *l) add(v);
+    }
+  }
+  auto text = program::to_json(p);
+  return text ? *text : "";
+}
+
+std::string Session::reads_json() {
+  nlohmann::json out = nlohmann::json::array();
+  for (const HostRead& h : Recorder::get().reads()) {
+    if (h.known) continue;
+    if (out.size() >= 4096) break;
+    bool real = program::dtype_is_float(h.dtype);
+    nlohmann::json one = {{"buffer", h.buffer},
+                          {"element", h.element},
+                          {"version", h.version},
+                          {"dtype", program::dtype_name(h.dtype)}};
+    one["value"] = real ? nlohmann::json(h.value) : nlohmann::json(h.ivalue);
+    out.push_back(std::move(one));
+  }
+  return out.dump();
+}
+
+std::string Session::unsupported_reason() { return Recorder::get().unsupported_reason(); }
+
+}  // namespace assay::host

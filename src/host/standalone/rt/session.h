@@ -1,0 +1,29 @@
+#pragma once
+// One call of an extension's function, as the runner drives it.
+#include <string>
+
+#include "host/standalone/rt/recorder.h"
+
+namespace assay::host {
+
+struct Outcome {
+  bool ok = false;
+  std::string kind;  // see host/protocol.h
+  std::string message;
+};
+
+class ASSAY_EXPORT Session {
+ public:
+  static Session& get();
+  // Starts a recording: the request's Program (buffers and arguments) as JSON.
+  Outcome begin(const std::string& program_json, const Settings& settings);
+  // Calls `entry` with the arguments of the Recorder's Program; "": the only function.
+  Outcome call(const std::string& entry);
+  // What was recorded. `reads`: JSON array of the host reads. Bytes of the request's own buffers
+  // are left out (the parent has them).
+  std::string program_json();
+  std::string reads_json();
+  std::string unsupported_reason();
+};
+
+}  // namespace assay::host
