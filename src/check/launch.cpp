@@ -241,7 +241,7 @@ Status Launcher::cover() {
   CoverageObserver observer(env_, cover);
   machine::Launch spec = spec_;
   spec.step_limit = kCoverageLimit;
-  auto stats = machine::run_skeleton(real_, spec, env_, {}, machine::Slice::Stores, &observer);
+  auto stats = machine::run_concrete(real_, spec, env_, {}, &observer);
   if (!stats) {
     if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
     cover.complete = false;
@@ -278,7 +278,7 @@ class HazardObserver : public machine::Observer {
     tracker_.warp_sync(cta, warp, members, live);
   }
   void reconverge(uint32_t cta, uint32_t warp, uint32_t mask) override {
-    tracker_.reconverge(cta, warp, mask);
+    tracker_.converged(cta, warp, mask);
   }
   void barrier_mismatch(uint32_t, uint32_t pc, uint32_t other) override {
     mismatches.push_back({pc, other});
@@ -318,7 +318,7 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
   range.list.assign(ctas.begin(), ctas.end());
   if (range.list.size() > 64) range.list.resize(64);
   auto stats =
-      machine::run_skeleton(real_, spec_, env_, range, machine::Slice::Accesses, &observer);
+      machine::run_concrete(real_, spec_, env_, range, &observer);
   if (!stats) {
     if (stats.error().kind == DiagKind::Limit) {
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));

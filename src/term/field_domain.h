@@ -95,10 +95,23 @@ class FieldDomain {
   struct Pair {
     double v = 0, e = 0;
   };
-  struct Pred {  // [a > b] by kind
+  struct Pred {
     double a = 0, b = 0;
-    uint8_t kind = 0;  // 1: a > b, 2: a >= b, 3: a == b, 4: a != b
+    // 1: a > b; 2: a >= b; 3: a == b; 4: a != b; 5: a == b and i < j; 6: a > b, or a == b and i < j
+    uint8_t kind = 0;
+    double i = 0, j = 0;  // kinds 5, 6: images of the indices
   };
+  // An index that was chosen together with the value it belongs to: the set of (value, index)
+  // pairs.
+  struct ArgForm {
+    double value = 0;       // image of the extremum over the set
+    double lo = 0, hi = 0;  // smallest and largest index
+    bool is_max = true, set = false;
+  };
+  bool exclusive(double x, double y);
+  void combine_preds(Fn fn, double x, double y, double result);
+  bool arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out);
+  bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);
   struct IntForm {  // scale * symbol + shift, symbol in [lo, hi)
     Pair symbol;
     int64_t scale = 1, shift = 0, lo = 0, hi = 0;
@@ -160,6 +173,8 @@ class FieldDomain {
   ImageMap<LogForm> logs_;      // image -> c ln(arg)
   ImageMap<Pair> squares_;      // image of a root -> its square (v, e)
   ImageMap<Pred> preds_;
+  ImageMap<ArgForm> args_;  // image of an index -> what it is the index of
+  MaxSets arg_sets_{0x6a26};
   ImageMap<std::array<double, 4>> packs_;  // image -> (lo v, lo e, hi v, hi e)
   ImageMap<Pair> literals_;                // by type and bits
   ImageMap<IntForm> ints_;                 // integers that are affine in one symbol

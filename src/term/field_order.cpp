@@ -271,6 +271,42 @@ void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row
   emit(sum.v, sum.e);
 }
 
+// Two of [a > b], [a < b], [a == b] (and what follows from them) never hold together.
+bool FieldDomain::exclusive(double x, double y) {
+  const Pred* px = preds_.find(x);
+  const Pred* py = preds_.find(y);
+  if (px == nullptr || py == nullptr) return false;
+  const bool straight = px->a == py->a && px->b == py->b,
+             crossed = px->a == py->b && px->b == py->a;
+  if (!straight && !crossed) return false;
+  auto equal = [](const Pred& p) { return p.kind == 3 || p.kind == 5; };
+  if (px->kind == 1 && py->kind == 1) return crossed;
+  return (px->kind == 1 && equal(*py)) || (py->kind == 1 && equal(*px));
+}
+
+// a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
+void FieldDomain::combine_preds(Fn fn, double x, double y, double result) {
+  const Pred* px = preds_.find(x);
+  const Pred* py = preds_.find(y);
+  if (px == nullptr || py == nullptr) return;
+  Pred a = *px, b = *py;
+  if (fn == Fn::PAnd) {
+    if (a.kind != 3) std::swap(a, b);
+    if (a.kind != 3 || b.kind != 1) return;
+    preds_[result] = {a.a, a.b, 5, b.b, b.a};  // b.a > b.b: the index b.b is the smaller
+    return;
+  }
+  if (a.kind != 1) std::swap(a, b);
+  if (a.kind == 1 && b.kind == 3 && ((a.a == b.a && a.b == b.b) || (a.a == b.b && a.b == b.a))) {
+    preds_[result] = {a.a, a.b, 2};
+    return;
+  }
+  if (a.kind != 1 || b.kind != 5) return;
+  const bool straight = a.a == b.a && a.b == b.b, crossed = a.a == b.b && a.b == b.a;
+  if (!straight && !crossed) return;
+  preds_[result] = {a.a, a.b, 6, b.i, b.j};
+}
+
 void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus& p = primes_.p;
   const Row ca = a, cb = b;
@@ -284,11 +320,13 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
         r = f_sub(p, 1, x);
         break;
       case Fn::PAnd:
-        r = x == y ? x : f_mul(p, x, y);
+        r = x == y ? x : exclusive(x, y) ? 0 : f_mul(p, x, y);
         if (x == f_sub(p, 1, y)) r = 0;
         break;
       case Fn::POr:
-        r = x == y ? x : f_sub(p, f_add(p, x, y), f_mul(p, x, y));
+        r = x == y            ? x
+            : exclusive(x, y) ? f_add(p, x, y)
+                              : f_sub(p, f_add(p, x, y), f_mul(p, x, y));
         if (x == f_sub(p, 1, y)) r = 1;
         break;
       default: {  // x + y - 2xy
@@ -298,6 +336,7 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
     }
     out.v[l] = r;
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
+    if (fn == Fn::PAnd || fn == Fn::POr) combine_preds(fn, x, y, r);
     if (fn == Fn::PNot) {
       if (const Pred* known = preds_.find(x)) {
         const Pred n = *known;
@@ -309,16 +348,70 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
   });
 }
 
+bool FieldDomain::arg_form(double index, double value, bool is_max, ArgForm* out,
+                           double* set_image) {
+  if (const ArgForm* known = args_.find(index)) {
+    if (known->value == value && known->is_max == is_max) {
+      *out = *known;
+      *set_image = index;
+      return true;
+    }
+  }
+  double k = 0;
+  if (!is_const(index, &k)) return false;
+  *out = {value, k, k, is_max, true};
+  *set_image =
+      to_element(mix64(std::bit_cast<uint64_t>(value) ^
+                       mix64(std::bit_cast<uint64_t>(index) ^ salt(is_max ? Fn::IMax : Fn::IMin))));
+  return true;
+}
+
+// The (value, index) lemma: a step "better ? i : j" on the predicate that compares the values is
+// the lexicographic extremum of the two sets of pairs, if ties go to the smaller index: by an
+// explicit tie rule, or because the indices of the side that keeps ties are all smaller.
+bool FieldDomain::arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out) {
+  ArgForm fx, fy;
+  double sx = 0, sy = 0;
+  // x belongs to the first operand of the predicate where it holds, y to the second.
+  const double vx = is_max ? p.a : p.b, vy = is_max ? p.b : p.a;
+  if (!arg_form(x.v, vx, is_max, &fx, &sx) || !arg_form(y.v, vy, is_max, &fy, &sy)) return false;
+  const bool strict = p.kind == 1, loose = p.kind == 2,
+             lex = p.kind == 6 && p.i == x.v && p.j == y.v;
+  if (strict ? !(fy.hi < fx.lo) : loose ? !(fx.hi < fy.lo) : !lex) return false;
+  const double joined = arg_sets_.join(sx, sy);
+  ArgForm f;
+  f.value = extremum1(is_max, pair_of(vx), pair_of(vy)).v;
+  f.lo = std::min(fx.lo, fy.lo);
+  f.hi = std::max(fx.hi, fy.hi);
+  f.is_max = is_max;
+  f.set = true;
+  args_[joined] = f;
+  *out = {joined, e_hash(joined)};
+  return true;
+}
+
 void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row& b) {
   const Modulus &mp = primes_.p, &mq = primes_.q;
   Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
   double c = p.v[l], ce = p.e[l];
   auto set = [&](Pair r) { out.v[l] = r.v, out.e[l] = r.e; };
   const Pred* known = preds_.find(c);
+  if (known != nullptr && known->kind == 6) {
+    const Pred pred = *known;
+    Pair index;
+    if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
+    if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
+    if (arg_select(pred, x, y, true, &index) || arg_select(pred, x, y, false, &index))
+      return set(index);
+  }
   if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
     const Pred pred = *known;
     if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
     if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
+    Pair index;
+    // "a > b ? i : j": i is a's index (a running maximum), or b's (a running minimum).
+    if (arg_select(pred, x, y, true, &index) || arg_select(pred, x, y, false, &index))
+      return set(index);
     const double d = f_sub(mp, pred.a, pred.b);
     // x - y = k d with k a small rational: both arms meet at d = 0, so > and >= agree: y + k max(d,
     // 0).

@@ -1,0 +1,302 @@
+#include "check/local.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "check/cases.h"
+#include "check/experiment.h"
+#include "term/field_domain.h"
+#include "term/real_domain.h"
+#include "term/terms.h"
+
+namespace assay::check {
+
+using term::FieldDomain;
+using term::Term;
+using term::TermDag;
+using term::TermDomain;
+using term::TermId;
+
+namespace {
+
+constexpr size_t kMaxTerms = 1'000'000;
+constexpr int kSamples = 6;
+constexpr int kMaxAttempts = 400;
+
+using Samples = std::array<double, kSamples>;
+
+TermId root_of(const Side& side, const Plan& plan, const program::TensorView& view,
+               int64_t position, TermDomain& d) {
+  term::Store<TermDomain> store(d, side.sources);
+  run_plan(side, plan, d, store);
+  return store.load1(view.buffer, view.element(position)).t;
+}
+
+class Sweep {
+ public:
+  explicit Sweep(const LocalRequest& rq)
+      : rq_(rq),
+        domain_({5, rq.seed + 991, rq.candidate.uses_exp || rq.reference.uses_exp}, rq.snapper) {}
+
+  LocalResult run() {
+    TermDomain terms(dag_, kMaxTerms);
+    c_root_ = root_of(rq_.candidate, rq_.c_plan, rq_.pair.candidate, rq_.position, terms);
+    r_root_ = root_of(rq_.reference, rq_.r_plan, rq_.pair.reference, rq_.position, terms);
+    LocalResult out;
+    if (terms.overflow || c_root_ == 0 || r_root_ == 0) {
+      out.reason = "the cone is too large or indexed by data";
+      return out;
+    }
+    for (const SymbolInfo& s : rq_.reference.symbols)
+      if (!program::dtype_is_float(s.dtype) && s.range)
+        domain_.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
+                              static_cast<int64_t>(s.range->second) + 1);
+    const std::vector<TermId> r_order = order(r_root_), c_order = order(c_root_);
+    cells_.resize(dag_.size());
+    samples_.resize(dag_.size());
+    evaluated_.assign(dag_.size(), 0);
+    make_experiments();
+    for (TermId t : r_order) {
+      evaluate(t);
+      by_image_.try_emplace(cells_[t].v, t);
+    }
+    for (TermId t : r_order) by_value_[bucket(samples_[t][0])].push_back(t);
+    bool approximate = false;
+    for (const bool allow : {false, true}) {
+      sweep(c_order, allow);
+      if (cells_[c_root_].v == cells_[r_root_].v) {
+        approximate = allow && !approximations_.empty();
+        out.outcome =
+            approximate ? LocalResult::Outcome::Approximation : LocalResult::Outcome::Equal;
+        break;
+      }
+    }
+    if (out.outcome == LocalResult::Outcome::Approximation) {
+      out.differing = approximations_.front().text;
+      out.reason =
+          fmt::format("{}; error at most {:.2g} of the condition scale over the whole domain",
+                      approximations_.front().text, approximations_.front().bound);
+    } else if (out.outcome == LocalResult::Outcome::Open) {
+      const auto [c, r] = frontier(c_root_, r_root_, 0);
+      out.differing = fmt::format("{}  against  {}", text(c), text(r));
+    }
+    return out;
+  }
+
+ private:
+  struct Approximated {
+    std::string text;
+    double bound;
+  };
+
+  std::vector<TermId> order(TermId root) const {  // reachable terms, arguments first
+    std::vector<TermId> stack = {root}, out;
+    std::unordered_set<TermId> seen = {root};
+    while (!stack.empty()) {
+      const TermId t = stack.back();
+      stack.pop_back();
+      out.push_back(t);
+      const Term& x = dag_[t];
+      if (x.kind != Term::Kind::Apply) continue;
+      for (int k = 0; k < info(x.fn).arity; ++k)
+        if (seen.insert(x.arg[k]).second) stack.push_back(x.arg[k]);
+    }
+    std::sort(out.begin(), out.end());  // ids ascend from arguments to users
+    return out;
+  }
+
+  void make_experiments() {
+    using K = Draw::Kind;
+    const Draw draws[kSamples] = {{K::Uniform, -2, 2, 1, 1},     {K::Uniform, 0.1, 3, 1, 1},
+                                  {K::Uniform, -8, 8, 1, 1},     {K::Uniform, -3, -0.1, 1, 1},
+                                  {K::Uniform, -0.5, 0.5, 1, 1}, {K::Uniform, -25, 25, 1, 1}};
+    for (int k = 0; k < kSamples; ++k) {
+      experiments_.emplace_back(rq_.reference.symbols, rq_.seed + 500 + static_cast<uint64_t>(k));
+      experiments_.back().set_all(draws[k]);
+    }
+  }
+
+  void evaluate(TermId id) {
+    if (evaluated_[id]) return;
+    evaluated_[id] = 1;
+    cells_[id] = eval_cell(dag_, domain_, id, [&](TermId a) { return cells_[a]; });
+    const Term& t = dag_[id];
+    for (int k = 0; k < kSamples; ++k) {
+      double& v = samples_[id][static_cast<size_t>(k)];
+      switch (t.kind) {
+        case Term::Kind::Symbol:
+          v = experiments_[static_cast<size_t>(k)].value(t.symbol, t.element);
+          break;
+        case Term::Kind::Number:
+          v = std::isfinite(t.value) ? rq_.snapper.snap(t.type, t.value).value : t.value;
+          break;
+        case Term::Kind::Integer:
+          v = static_cast<double>(t.element);
+          break;
+        case Term::Kind::Apply: {
+          auto arg = [&](int j) { return samples_[t.arg[j]][static_cast<size_t>(k)]; };
+          const int arity = info(t.fn).arity;
+          v = term::real_fn(t.fn, t.mods, arg(0), arity > 1 ? arg(1) : 0, arity > 2 ? arg(2) : 0);
+          break;
+        }
+        default:
+          v = NAN;
+          break;
+      }
+    }
+  }
+
+  static int64_t bucket(double v) {
+    return std::isfinite(v) ? static_cast<int64_t>(std::floor(std::asinh(v * 1e3) * 50))
+                            : INT64_MAX;
+  }
+
+  bool agree(TermId a, TermId b, double tolerance) const {
+    int finite = 0;
+    for (size_t k = 0; k < kSamples; ++k) {
+      const double x = samples_[a][k], y = samples_[b][k];
+      if (!std::isfinite(x) || !std::isfinite(y)) continue;
+      ++finite;
+      if (std::fabs(x - y) > tolerance * (1 + std::fabs(x) + std::fabs(y))) return false;
+    }
+    return finite >= 2;
+  }
+
+  bool shared(TermId t) const { return by_image_.count(cells_[t].v) != 0; }
+
+  void sweep(const std::vector<TermId>& c_order, bool allow_approximation) {
+    int attempts = 0;
+    for (TermId t : c_order) {
+      const bool fixed = overridden_.count(t) != 0;
+      if (!fixed) {
+        evaluated_[t] = evaluated_[t] == 0 ? 0 : evaluated_[t];
+        const Samples keep = samples_[t];
+        const bool had = evaluated_[t] != 0;
+        evaluated_[t] = 0;
+        evaluate(t);
+        if (had) samples_[t] = keep;
+      }
+      if (dag_[t].kind != Term::Kind::Apply || shared(t) || attempts > kMaxAttempts ||
+          Clock::now() > rq_.deadline)
+        continue;
+      const FnClass cls = info(dag_[t].fn).cls;
+      if (cls == FnClass::C || cls == FnClass::L) continue;
+      const int64_t b = bucket(samples_[t][0]);
+      int tried = 0;
+      for (int64_t k = b - 1; k <= b + 1 && tried < 8; ++k) {
+        auto it = by_value_.find(k);
+        if (it == by_value_.end()) continue;
+        for (TermId r : it->second) {
+          if (r == t || cells_[r].v == cells_[t].v) continue;
+          const bool same = agree(t, r, 1e-9);
+          if (!same && !(allow_approximation && agree(t, r, 2e-2))) continue;
+          if (++tried > 8) break;
+          ++attempts;
+          if (settle_pair(t, r, same)) break;
+        }
+        if (shared(t)) break;
+      }
+    }
+  }
+
+  bool settle_pair(TermId c, TermId r, bool same) {
+    CaseRequest request{dag_,
+                        domain_,
+                        rq_.snapper,
+                        c,
+                        r,
+                        [&](TermId t) { return leaf(t, c, r); },
+                        [&](TermId t) { return cells_[t]; }};
+    bool ok = same && prove_by_cases(request);
+    if (!ok) {
+      const std::optional<double> bound =
+          bound_unary(request, rq_.tolerance.atol / std::max(rq_.tolerance.rtol, 1e-300));
+      if (!bound || *bound > rq_.tolerance.rtol) return false;
+      approximations_.push_back({fmt::format("{} stands for {}", text(c), text(r)), *bound});
+    }
+    cells_[c] = cells_[r];
+    overridden_.insert(c);
+    return true;
+  }
+
+  // Cuts: symbols and numbers, and terms that both sides have unless they are small.
+  bool leaf(TermId t, TermId c, TermId r) {
+    if (t == c || t == r) return false;
+    const Term& x = dag_[t];
+    if (x.kind == Term::Kind::Number || x.kind == Term::Kind::Integer) return false;
+    if (x.kind != Term::Kind::Apply) return true;
+    const FnClass cls = info(x.fn).cls;
+    if (cls == FnClass::C || cls == FnClass::L) return false;
+    if (!evaluated_[t]) return false;
+    if (!c_images_ready_) {
+      for (TermId k : order(c_root_))
+        if (evaluated_[k]) c_images_.insert(cells_[k].v);
+      c_images_ready_ = true;
+    }
+    return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 && weight(t) > 12;
+  }
+  int weight(TermId t) {
+    auto it = weight_.find(t);
+    if (it != weight_.end()) return it->second;
+    const Term& x = dag_[t];
+    int w = 1;
+    if (x.kind == Term::Kind::Apply)
+      for (int k = 0; k < info(x.fn).arity && w < 1000; ++k) w += weight(x.arg[k]);
+    return weight_[t] = std::min(w, 1000);
+  }
+
+  // The smallest pair of differing sub-terms in corresponding places.
+  std::pair<TermId, TermId> frontier(TermId c, TermId r, int depth) const {
+    const Term &x = dag_[c], &y = dag_[r];
+    if (depth > 60 || x.kind != Term::Kind::Apply || y.kind != Term::Kind::Apply || x.fn != y.fn)
+      return {c, r};
+    int differs = -1;
+    for (int k = 0; k < info(x.fn).arity; ++k) {
+      if (cells_[x.arg[k]].v == cells_[y.arg[k]].v) continue;
+      if (differs >= 0) return {c, r};
+      differs = k;
+    }
+    return differs < 0 ? std::make_pair(c, r) : frontier(x.arg[differs], y.arg[differs], depth + 1);
+  }
+
+  std::string text(TermId t) const {
+    std::unordered_map<TermId, std::string> names;
+    for (TermId k : order(t)) {
+      const Term& x = dag_[k];
+      if (x.kind != Term::Kind::Symbol) continue;
+      for (const SymbolInfo& s : rq_.reference.symbols)
+        if (s.symbol == x.symbol)
+          names[k] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
+    }
+    return dag_.text(t, names, 30);
+  }
+
+  const LocalRequest& rq_;
+  TermDag dag_;
+  FieldDomain domain_;
+  TermId c_root_ = 0, r_root_ = 0;
+  std::vector<FieldDomain::Cell> cells_;
+  std::vector<Samples> samples_;
+  std::vector<uint8_t> evaluated_;
+  std::vector<Experiment> experiments_;
+  std::unordered_map<double, TermId> by_image_;  // of the reference
+  std::unordered_set<double> c_images_;
+  bool c_images_ready_ = false;
+  std::map<int64_t, std::vector<TermId>> by_value_;
+  std::unordered_set<TermId> overridden_;
+  std::unordered_map<TermId, int> weight_;
+  std::vector<Approximated> approximations_;
+};
+
+}  // namespace
+
+LocalResult prove_locally(const LocalRequest& request) { return Sweep(request).run(); }
+
+}  // namespace assay::check
