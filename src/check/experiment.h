@@ -9,21 +9,12 @@
 
 #include "check/side.h"
 #include "check/verdict.h"
+#include "program/philox.h"
 #include "term/input_model.h"
 
 namespace assay::check {
 
-struct Draw {
-  enum class Kind : uint8_t {
-    Uniform,   // lo + (hi - lo) * u
-    Grid,      // lo + step * floor(u * count): ties and boundaries
-    Constant,  // lo
-    Integers   // floor(lo + (hi - lo) * u), hi exclusive
-  } kind = Kind::Uniform;
-  double lo = -1, hi = 1;
-  double step = 1;
-  int64_t count = 1;
-};
+using program::Draw;
 
 class Experiment : public term::InputModel {
  public:

@@ -1,12 +1,256 @@
 // From files to pairs of Programs: the front ends of both sides.
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <set>
+#include <sstream>
+
+#include "base/install.h"
 #include "check/check.h"
+#include "check/launch_toml.h"
+#include "host/process.h"
+#include "host/record.h"
 
 namespace assay::check {
 
+namespace fs = std::filesystem;
+using program::Argument;
+using program::Program;
+using program::ProgramSet;
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::is_directory(path))
+    return fail(DiagKind::Io, "cannot read the file", {path, 0, 0});
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string extension_of(const std::string& path) { return fs::path(path).extension().string(); }
+
+// The reference's Programs: the given shape first, then altered ones.
+Result<ProgramSet> export_python(const CheckRequest& rq) {
+  ASSAY_TRY(const fs::path python_dir, resource("python"));
+  std::string out = (fs::temp_directory_path() / "assay-ref-XXXXXX").string();
+  if (mkdtemp(out.data()) == nullptr) return fail(DiagKind::Io, "cannot make a temporary folder");
+  const std::string file = out + "/ref.json";
+  const char* python = std::getenv("ASSAY_PYTHON");
+  host::ProcessSpec spec;
+  spec.argv = {python != nullptr ? python : "python3", "-m", "assay.export",
+               fs::absolute(rq.reference).string(),    "-o", file};
+  if (rq.eval) spec.argv.push_back("--eval");
+  if (rq.altered_shapes) spec.argv.insert(spec.argv.end(), {"--altered", "3"});
+  spec.env = {"PYTHONPATH=" + python_dir.string()};
+  spec.wall_seconds = std::max(60.0, rq.options.timeout_s);
+  auto result = host::run_process(spec);
+  Result<std::string> text = read_text(file);
+  std::error_code ignored;
+  fs::remove_all(out, ignored);
+  if (!result) return tl::unexpected<Diag>(result.error());
+  if (result->timed_out)
+    return fail(DiagKind::Limit, "exporting the reference took too long", {rq.reference, 0, 0});
+  if (!text) {
+    return fail(result->exit_code == 4 ? DiagKind::Invalid : DiagKind::Internal,
+                fmt::format("exporting the reference failed:\n{}", result->output),
+                {rq.reference, 0, 0});
+  }
+  return program::set_from_json(*text);
+}
+
+Result<ProgramSet> load_reference(const CheckRequest& rq) {
+  const std::string ext = extension_of(rq.reference);
+  if (ext == ".py") return export_python(rq);
+  ASSAY_TRY(const std::string text, read_text(rq.reference));
+  if (ext == ".json") return program::set_from_json(text);
+  if (ext == ".assay") {
+    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.reference));
+    if (bundle.programs.empty())
+      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.reference, 0, 0});
+    ProgramSet set;
+    set.programs = std::move(bundle.programs);
+    return set;
+  }
+  return fail(DiagKind::Invalid,
+              "a reference is a .py, .json or .assay file (or .ptx, .cu with --launch)",
+              {rq.reference, 0, 0});
+}
+
+// Arguments that a candidate's host function takes: all of a functional reference; inputs, then (if
+// it takes them) parameters, of a module.
+std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
+  std::vector<std::vector<Argument>> out = {reference.arguments};
+  if (reference.form != "module") return out;
+  std::vector<Argument> inputs, with_scalars = reference.arguments;
+  for (const Argument& a : reference.arguments)
+    if (a.source.rfind("input:", 0) == 0 || a.source == "scalar") inputs.push_back(a);
+  if (!reference.init_args.empty()) {
+    with_scalars.insert(with_scalars.end(), reference.init_args.begin(), reference.init_args.end());
+    out.push_back(with_scalars);
+  }
+  if (inputs.size() != reference.arguments.size()) {
+    out.push_back(inputs);
+    if (!reference.init_args.empty()) {
+      std::vector<Argument> more = inputs;
+      more.insert(more.end(), reference.init_args.begin(), reference.init_args.end());
+      out.push_back(more);
+    }
+  }
+  return out;
+}
+
+Result<Program> record_candidate(const CheckRequest& rq, const Program& reference) {
+  std::optional<Diag> first;
+  for (const auto& arguments : argument_lists(reference)) {
+    host::RecordRequest record;
+    record.sources = {rq.candidate};
+    record.entry = rq.entry;
+    record.arguments = arguments;
+    record.buffers = reference.buffers;
+    record.extra_flags = rq.nvcc_flags;
+    auto recorded = host::record_extension(record);
+    if (recorded) return recorded;
+    if (!first) first = recorded.error();
+    const bool signature = recorded.error().message.find("argument") != std::string::npos;
+    if (recorded.error().kind != DiagKind::Invalid || !signature) break;
+  }
+  return tl::unexpected<Diag>(*first);
+}
+
+Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
+                            const CheckRequest&) {
+  program::Module module;
+  module.name = path;
+  if (extension_of(path) == ".ptx") {
+    ASSAY_TRY(module.real_ptx, read_text(path));
+  } else {
+    return fail(DiagKind::Unsupported, "--launch takes .ptx files so far", {path, 0, 0});
+  }
+  return launch_program(launch, std::move(module));
+}
+
+std::string change_text(const Program& p) {
+  std::string out;
+  for (const auto& [name, value] : p.changed)
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, value);
+  return out;
+}
+
+// Both sides by one launch file.
+Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq) {
+  ASSAY_TRY(const std::string text, read_text(rq.launch_toml));
+  ASSAY_TRY(const LaunchFile launch, parse_launch(text, rq.launch_toml));
+  Pair pair;
+  ASSAY_TRY(pair.candidate, from_launch(rq.candidate, launch, rq));
+  const std::string ext = extension_of(rq.reference);
+  if (ext == ".ptx" || ext == ".cu") {
+    ASSAY_TRY(pair.reference, from_launch(rq.reference, launch, rq));
+  } else {
+    ASSAY_TRY(ProgramSet set, load_reference(rq));
+    pair.reference = std::move(set.programs.front());
+  }
+  std::vector<Pair> pairs;
+  pairs.push_back(std::move(pair));
+  return pairs;
+}
+
+Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
+                                         std::vector<Timing>& timings) {
+  const auto start = SteadyClock::now();
+  // The compilers run while the reference is exported.
+  auto compiled = std::async(std::launch::async, [&rq]() -> Status {
+    if (extension_of(rq.candidate) != ".cu") return {};
+    host::CompileRequest compile;
+    compile.sources = {rq.candidate};
+    compile.extra_flags = rq.nvcc_flags;
+    auto done = host::compile_extension(compile);
+    if (!done) return tl::unexpected<Diag>(done.error());
+    return {};
+  });
+  auto set = load_reference(rq);
+  timings.push_back({"reference", since(start)});
+  const Status ok = compiled.get();
+  timings.push_back({"compile", since(start)});
+  if (!set) return tl::unexpected<Diag>(set.error());
+  ASSAY_CHECK(ok);
+  std::vector<Pair> pairs;
+  const auto record_start = SteadyClock::now();
+  if (extension_of(rq.candidate) == ".assay") {
+    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.candidate));
+    if (bundle.programs.empty())
+      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.candidate, 0, 0});
+    pairs.push_back({"", std::move(bundle.programs.front()), std::move(set->programs.front())});
+    return pairs;
+  }
+  for (size_t k = 0; k < set->programs.size(); ++k) {
+    if (k > 0 && !rq.altered_shapes) break;
+    Program& reference = set->programs[k];
+    auto candidate = record_candidate(rq, reference);
+    const std::string change = change_text(reference);
+    if (!candidate) {
+      if (k == 0) return tl::unexpected<Diag>(candidate.error());
+      notes.push_back(
+          {"note",
+           Severity::Info,
+           fmt::format("the candidate rejects {}: {}", change, candidate.error().message),
+           {}});
+      continue;
+    }
+    pairs.push_back({k == 0 ? "" : change, std::move(*candidate), std::move(reference)});
+  }
+  for (const auto& s : set->skipped) {
+    std::string what;
+    for (const auto& [name, value] : s.changed)
+      what += fmt::format("{}{}={}", what.empty() ? "" : ", ", name, value);
+    notes.push_back(
+        {"note", Severity::Info, fmt::format("the reference rejects {}: {}", what, s.reason), {}});
+  }
+  timings.push_back({"record", since(record_start)});
+  return pairs;
+}
+
+}  // namespace
+
 Result<Verdict> check_files(const CheckRequest& request) {
-  return fail(DiagKind::Unsupported, fmt::format("{}: no front end yet", request.candidate));
+  const auto start = SteadyClock::now();
+  std::vector<Finding> notes;
+  std::vector<Timing> timings;
+  for (const std::string& path : {request.candidate, request.reference})
+    if (!fs::is_regular_file(path)) return fail(DiagKind::Io, "no such file", {path, 0, 0});
+  const std::string ext = extension_of(request.candidate);
+  if (ext != ".cu" && ext != ".ptx" && ext != ".assay")
+    return fail(DiagKind::Invalid, "a candidate is a .cu, .ptx or .assay file",
+                {request.candidate, 0, 0});
+  if (ext == ".ptx" && request.launch_toml.empty())
+    return fail(DiagKind::Invalid,
+                "PTX needs --launch L.toml (how it is launched, and over which arrays)",
+                {request.candidate, 0, 0});
+  std::vector<Pair> pairs;
+  if (!request.launch_toml.empty()) {
+    ASSAY_TRY(pairs, launch_pairs(request));
+  } else {
+    ASSAY_TRY(pairs, recorded_pairs(request, notes, timings));
+  }
+  CheckOptions options = request.options;
+  options.timeout_s = std::max(1.0, options.timeout_s - since(start));
+  ASSAY_TRY(Verdict v, check_programs(pairs, options));
+  v.candidate = request.candidate;
+  v.reference = request.reference;
+  v.findings.insert(v.findings.end(), notes.begin(), notes.end());
+  timings.insert(timings.end(), v.timings.begin(), v.timings.end());
+  v.timings = std::move(timings);
+  return v;
 }
 
 }  // namespace assay::check

@@ -317,8 +317,7 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
   machine::CtaRange range;
   range.list.assign(ctas.begin(), ctas.end());
   if (range.list.size() > 64) range.list.resize(64);
-  auto stats =
-      machine::run_concrete(real_, spec_, env_, range, &observer);
+  auto stats = machine::run_concrete(real_, spec_, env_, range, &observer);
   if (!stats) {
     if (stats.error().kind == DiagKind::Limit) {
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));

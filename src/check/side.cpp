@@ -59,7 +59,7 @@ term::Source source_of(const Buffer& b) {
 }
 
 void add_symbol(Side& side, size_t argument, size_t member, const std::string& name,
-                const TensorView& view) {
+                const std::string& source_name, const TensorView& view) {
   if (view.buffer < 0) return;
   const Buffer& b = side.program->buffers[static_cast<size_t>(view.buffer)];
   term::Source& source = side.sources[static_cast<size_t>(view.buffer)];
@@ -72,12 +72,25 @@ void add_symbol(Side& side, size_t argument, size_t member, const std::string& n
   info.argument = argument;
   info.member = member;
   info.name = name;
+  info.source = source_name;
+  info.elements = b.bytes / std::max<uint32_t>(1, dtype_bytes(b.dtype));
   info.view = view;
   info.dtype = b.dtype;
   info.range = b.example_range;
   info.data = b.data.empty() ? nullptr : &b.data;
   info.is_parameter = b.role == program::Role::Parameter || b.role == program::Role::State;
   side.symbols.push_back(std::move(info));
+}
+
+// The j-th of the comma-separated sources of a list.
+std::string member_source(const std::string& sources, size_t j) {
+  size_t at = 0;
+  for (; j > 0; --j) {
+    at = sources.find(',', at);
+    if (at == std::string::npos) return "";
+    ++at;
+  }
+  return sources.substr(at, sources.find(',', at) - at);
 }
 
 Result<std::unique_ptr<OpState>> prepare_op(Side& side, const OpStep& op) {
@@ -117,11 +130,12 @@ Result<Side> prepare(const program::Program& p) {
     const auto& arg = p.arguments[k];
     if (const auto* view = std::get_if<TensorView>(&arg.value)) {
       note_dims(*view, side.dims);
-      add_symbol(side, k, 0, arg.name, *view);
+      add_symbol(side, k, 0, arg.name, arg.source, *view);
     } else if (const auto* list = std::get_if<std::vector<TensorView>>(&arg.value)) {
       for (size_t j = 0; j < list->size(); ++j) {
         note_dims((*list)[j], side.dims);
-        add_symbol(side, k, j, arg.name + "[" + std::to_string(j) + "]", (*list)[j]);
+        add_symbol(side, k, j, arg.name + "[" + std::to_string(j) + "]",
+                   member_source(arg.source, j), (*list)[j]);
       }
     }
   }

@@ -27,7 +27,8 @@ struct OpState {
 struct SymbolInfo {
   uint64_t symbol = 0;
   size_t argument = 0, member = 0;
-  std::string name;
+  std::string name, source;  // as Argument::name, Argument::source
+  uint64_t elements = 0;     // of the whole buffer
   program::TensorView view;
   program::DType dtype = program::DType::F32;
   std::optional<std::pair<double, double>> range;  // of the example

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "program/program.h"
+#include "program/witness.h"
 
 namespace assay::check {
 
@@ -50,6 +51,7 @@ struct Witness {
   std::vector<InputDraw> draws;
   std::vector<Override> overrides;
   std::string script;  // Python that shows it in PyTorch; empty if there is none
+  std::optional<program::Witness> inputs;  // what the script is made from
   bool replayed = false;
   std::string replay;  // how it was replayed: "IEEE cone, real build", "GPU", ...
 };
