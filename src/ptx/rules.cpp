@@ -53,7 +53,7 @@ std::string_view memory_rule(const Form& f) {
   }
   if (m.mmio() && m.sem() != Sem::Relaxed) return ".mmio needs .relaxed";
   const uint32_t width = bits(f.types[0]) * static_cast<uint32_t>(m.vector_width());
-  const bool wide = width == 256 && bits(f.types[0]) >= 32;
+  const bool wide = width == 256 && f.types[0] != Ty::B128 && f.op != Op::Ldu;
   if (width > 128 && !wide) return "vector of more than 128 bits";
   if (m.l2_evict() != L2Evict::None && !wide) return "this L2 priority needs 256 bits";
   if (f.op == Op::St && (m.space() == Space::Const || m.space() == Space::ParamEntry)) {
