@@ -5,7 +5,10 @@ run_demo() {
   cd "$root/examples"
   while IFS= read -r line; do
     case $line in
-      '# '*) printf '%s\n' "${line#\# }" ;;
+      '#'*)
+        line=${line#\#}
+        printf '%s\n' "${line# }"
+        ;;
       [0-9]' '*)
         code=${line%% *} words=${line#* } got=0
         printf '\n$ ./assay %s\n' "$words"

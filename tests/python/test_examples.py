@@ -1,0 +1,20 @@
+"""The references that the demo ships are what the exporter makes of the ref.py beside them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.mark.parametrize("reference", sorted(EXAMPLES.glob("*/ref.py")), ids=lambda p: p.parent.name)
+def test_shipped_reference_is_up_to_date(reference: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ref.json"
+    command = [sys.executable, "-m", "assay.export", "ref.py", "-o", str(out), "--altered", "3"]
+    subprocess.run(command, cwd=reference.parent, check=True)
+    assert json.loads(out.read_text()) == json.loads(reference.with_name("ref.json").read_text())
