@@ -9,7 +9,9 @@
 #include "check/check.h"
 #include "check/local.h"
 #include "check/prove.h"
+#include "check/quality.h"
 #include "check/refute.h"
+#include "term/interval_domain.h"
 
 namespace assay::check {
 
@@ -96,6 +98,8 @@ class ShapeCheck {
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     ASSAY_CHECK(examine(diff));
+    definedness(diff, c_plan);
+    quality(diff);
     budget_.lap("search");
     return {};
   }
@@ -182,7 +186,6 @@ class ShapeCheck {
   }
 
   Status examine(const ImageDiff& diff) {
-    Obligations needs{diff.extra};
     for (size_t k = 0; k < pairs_.size(); ++k) {
       Positions open = diff.differ[k];
       open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
@@ -201,6 +204,62 @@ class ShapeCheck {
       (void)all_closed;
     }
     return {};
+  }
+
+  // Partial functions of the candidate whose definedness does not follow from the reference's: by
+  // intervals, else a location is searched for an input that breaks them.
+  void definedness(const ImageDiff& diff, const Plan& c_plan) {
+    if (diff.extra.empty()) return;
+    term::IntervalDomain domain;
+    for (const SymbolInfo& s : reference_.symbols)
+      if (!program::dtype_is_float(s.dtype) && s.range)
+        domain.set_range(s.symbol, s.range->first, s.range->second);
+    term::Store<term::IntervalDomain> store(domain, candidate_.sources);
+    run_plan(candidate_, c_plan, domain, store);
+    const term::Obligation* open = nullptr;
+    for (const term::Obligation& o : diff.extra)
+      if (domain.may_fail.count(o.pc) != 0) open = &o;
+    if (open == nullptr) return;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      if (diff.equal[k].empty()) continue;
+      const size_t before = out_.results.size();
+      examine_one(k, diff.equal[k].back(), 1);
+      if (out_.results.size() > before && out_.results.back().kind == VerdictKind::Refuted) return;
+      out_.results.resize(before);
+    }
+    LocationResult r;
+    r.kind = VerdictKind::Unknown;
+    r.cls = "undefined";
+    using Kind = term::Obligation::Kind;
+    r.reason =
+        fmt::format("the candidate {} where the reference does not, and no bound excludes it",
+                    open->kind == Kind::NonZero ? "divides by a value that may be 0"
+                    : open->kind == Kind::NonNegative
+                        ? "takes the root of a value that may be negative"
+                        : "takes the logarithm of a value that may not be positive");
+    for (size_t s = 0; s < candidate_.launches.size(); ++s)
+      if (candidate_.launches[s] && c_plan.steps[s].launch)
+        r.loc = candidate_.launches[s]->source(open->pc);
+    out_.results.push_back(std::move(r));
+  }
+
+  // Rounding and special values at one proved location of each output.
+  void quality(const ImageDiff& diff) {
+    if (!given_) return;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      if (diff.equal[k].empty()) continue;
+      const int64_t position = diff.equal[k].back();
+      std::vector<Positions> one(pairs_.size());
+      one[k] = {position};
+      auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
+      auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
+      if (!c_plan || !r_plan) continue;
+      const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
+      const QualityRequest request{candidate_, *c_plan,   reference_,    *r_plan, pairs_[k],
+                                   position,   *snapper_, options_.seed, until};
+      accuracy_findings(request, verdict_.findings);
+      special_value_findings(request, verdict_.findings);
+    }
   }
 
   bool examine_one(size_t k, int64_t position, uint64_t share) {
@@ -325,9 +384,6 @@ class ShapeCheck {
     if (out_.results.empty() && pairs_.empty()) out_.kind = VerdictKind::Unknown;
   }
 
-  struct Obligations {
-    std::vector<term::Obligation> extra;
-  };
   const Pair& pair_;
   const CheckOptions& options_;
   Verdict& verdict_;

@@ -7,15 +7,11 @@
 #include <set>
 
 #include "base/ieee.h"
-#include "term/ieee_domain.h"
-#include "term/real_domain.h"
+#include "check/values.h"
 
 namespace assay::check {
 
 using program::DType;
-using term::IeeeDomain;
-using term::RealDomain;
-using term::Store;
 
 Tolerance default_tolerance(DType dtype) {
   switch (dtype) {
@@ -46,35 +42,6 @@ double unit_roundoff(DType dtype) {
 
 namespace {
 
-struct Exact {
-  double v = 0, m = 0;
-  bool undef = false;
-  uint64_t undefined = 0;
-};
-
-Exact exact_value(const Side& side, const Plan& plan, const program::TensorView& view,
-                  int64_t position, const Experiment& e, const term::Snapper& snapper) {
-  RealDomain domain(e, snapper);
-  Store<RealDomain> store(domain, side.sources);
-  run_plan(side, plan, domain, store);
-  const auto cell = store.load1(view.buffer, view.element(position));
-  return {cell.v, cell.m, cell.undef, domain.undefined};
-}
-
-double ieee_value(const Side& side, const Plan& plan, const program::TensorView& view,
-                  int64_t position, const Experiment& e) {
-  IeeeDomain domain(e);
-  Store<IeeeDomain> store(domain, side.sources);
-  run_plan(side, plan, domain, store);
-  const auto cell = store.load1(view.buffer, view.element(position));
-  const Ty type = program::dtype_ty(view.dtype);
-  if (is_float(type)) return ieee_to_double(type, cell.v);
-  const uint32_t width = bits(type);
-  if (view.dtype == DType::Bool || view.dtype == DType::U8 || width == 64)
-    return static_cast<double>(static_cast<int64_t>(cell.v));
-  return static_cast<double>(static_cast<int64_t>(cell.v << (64 - width)) >> (64 - width));
-}
-
 bool is_integer(DType t) { return !program::dtype_is_float(t); }
 
 }  // namespace
@@ -88,11 +55,12 @@ SearchResult search(const Side& candidate, const Plan& c_plan, const Side& refer
   for (const Experiment& e : experiments) {
     if (Clock::now() > deadline) break;
     ++out.experiments;
-    const Exact r = exact_value(reference, r_plan, pair.reference, position, e, snapper);
+    const ExactValue r = exact_value(reference, r_plan, pair.reference, position, e, snapper);
     if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;  // outside the domain
     ++out.in_domain;
-    const Exact c = exact_value(candidate, c_plan, pair.candidate, position, e, snapper);
+    const ExactValue c = exact_value(candidate, c_plan, pair.candidate, position, e, snapper);
     const bool broken = c.undef || !std::isfinite(c.v);
+    if (broken && !c.undef && c.range_lost) continue;  // a question of range, not of value
     const double floor = integer ? 1e-300 : tol.atol / std::max(tol.rtol, 1e-300);
     const double scale = r.m + std::fabs(r.v) + floor;
     const double gap = std::fabs(c.v - r.v);

@@ -108,6 +108,8 @@ class FieldDomain {
     double lo = 0, hi = 0;  // smallest and largest index
     bool is_max = true, set = false;
   };
+  bool compare_truth(Fn fn, double a, double b, Row& out, int l);
+  bool compare_index(Fn fn, double a, double b, Row& out, int l);
   bool exclusive(double x, double y);
   void combine_preds(Fn fn, double x, double y, double result);
   bool arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out);

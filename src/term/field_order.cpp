@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "term/field_domain.h"
+#include "term/real_domain.h"
 
 namespace assay::term {
 namespace {
@@ -153,6 +154,8 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   for_lanes(mask, [&](int l) {
     double sign = 0;
     const double d = f_sub(p, ca.v[l], cb.v[l]);
+    if (compare_truth(fn, ca.v[l], cb.v[l], out, l)) return;
+    if (compare_index(fn, ca.v[l], cb.v[l], out, l)) return;
     const IntForm* fi = ints_.find(ca.v[l]);
     const IntForm* fj = fi != nullptr ? nullptr : ints_.find(cb.v[l]);
     double k = 0;
@@ -218,6 +221,35 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
     if (!known && pred.kind != 0) preds_[r] = pred;
   });
+}
+
+// A truth value (0 or 1) against 0 or 1.
+bool FieldDomain::compare_truth(Fn fn, double a, double b, Row& out, int l) {
+  if (b != 0 && b != 1) std::swap(a, b);
+  const bool equal = fn == Fn::Eq || fn == Fn::Equ, differ = fn == Fn::Ne || fn == Fn::Neu;
+  if ((b != 0 && b != 1) || (!equal && !differ) || preds_.find(a) == nullptr) return false;
+  const double r = equal == (b == 1) ? a : f_sub(primes_.p, 1, a);
+  out.v[l] = r;
+  out.e[l] = e_hash(r);
+  const Pred p = *preds_.find(a);
+  if (r != a && (p.kind == 1 || p.kind == 2))
+    preds_[r] = {p.b, p.a, static_cast<uint8_t>(3 - p.kind)};
+  if (r != a && (p.kind == 3 || p.kind == 4))
+    preds_[r] = {p.a, p.b, static_cast<uint8_t>(7 - p.kind)};
+  return true;
+}
+
+// A chosen index against a constant outside its range.
+bool FieldDomain::compare_index(Fn fn, double a, double b, Row& out, int l) {
+  const ArgForm* f = args_.find(a);
+  const bool left = f != nullptr;
+  if (!left) f = args_.find(b);
+  double k = 0;
+  if (f == nullptr || !is_const(left ? b : a, &k) || (k >= f->lo && k <= f->hi)) return false;
+  static const Mods kNone;
+  const double r = left ? real_fn(fn, kNone, f->lo, k, 0) : real_fn(fn, kNone, k, f->lo, 0);
+  out.v[l] = out.e[l] = r;
+  return true;
 }
 
 // Comparison of scale * symbol + shift with k: a sum of the indicators for which it holds.

@@ -78,6 +78,8 @@ Cell unary(Fn fn, Cell a) {
     double lo = real_fn(fn, kNone, a.lo, 0, 0), hi = real_fn(fn, kNone, a.hi, 0, 0);
     if (std::isnan(lo)) lo = fn == Fn::Sqrt ? 0 : -INFINITY;
     if (std::isnan(hi)) hi = INFINITY;
+    // e^x is positive: the bound is open.
+    if (fn == Fn::Exp || fn == Fn::Exp2 || fn == Fn::Exp10) lo = std::max(lo, 5e-324);
     return {lo, hi};
   }
   switch (fn) {

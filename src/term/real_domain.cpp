@@ -296,7 +296,10 @@ void RealDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Ro
         if (f.cls == FnClass::R && !(undef & (1u << l))) {
           const bool finite = std::isfinite(x) && std::isfinite(y) && std::isfinite(z);
           if (finite && std::isnan(v)) ++undefined;
-          if (finite && std::isinf(v)) ++overflowed;
+          if (finite && std::isinf(v) && fn != Fn::Div && fn != Fn::Rcp && fn != Fn::Rsqrt)
+            ++overflowed;
+          if (finite && v == 0 && (fn == Fn::Exp || fn == Fn::Exp2 || fn == Fn::Exp10))
+            ++overflowed;
         }
         out.v[l] = v;
         out.m[l] = std::isfinite(m) ? m : std::fabs(v);

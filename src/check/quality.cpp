@@ -1,0 +1,119 @@
+#include "check/quality.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "check/experiment.h"
+#include "check/values.h"
+
+namespace assay::check {
+namespace {
+
+std::string place(const QualityRequest& rq) {
+  return fmt::format("{}[{}]", rq.pair.name,
+                     fmt::join(unravel(rq.position, rq.pair.reference.shape), ", "));
+}
+
+// Inputs on which rounding shows: large magnitudes, large means with small spread, mixed signs.
+std::vector<Experiment> rounding_experiments(const std::vector<SymbolInfo>& symbols,
+                                             uint64_t seed) {
+  using K = program::Draw::Kind;
+  const Draw draws[] = {{K::Uniform, -1, 1, 1, 1},     {K::Uniform, -8, 8, 1, 1},
+                        {K::Uniform, 0, 1, 1, 1},      {K::Uniform, -100, 100, 1, 1},
+                        {K::Uniform, 999, 1001, 1, 1}, {K::Uniform, 60, 100, 1, 1},
+                        {K::Uniform, -100, -60, 1, 1}, {K::Uniform, 1e-4, 2e-4, 1, 1}};
+  std::vector<Experiment> out;
+  for (const Draw& d : draws) {
+    Experiment e(symbols, seed + out.size());
+    e.set_all(d);
+    e.name = fmt::format("inputs uniform in [{}, {})", d.lo, d.hi);
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+}  // namespace
+
+void accuracy_findings(const QualityRequest& rq, std::vector<Finding>& findings) {
+  if (!program::dtype_is_float(rq.pair.reference.dtype)) return;
+  const double u = unit_roundoff(rq.pair.reference.dtype);
+  double worst = 0;
+  std::string text;
+  for (const Experiment& e : rounding_experiments(rq.reference.symbols, rq.seed + 300)) {
+    if (Clock::now() > rq.deadline) break;
+    const ExactValue r =
+        exact_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e, rq.snapper);
+    if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;
+    const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
+    if (!std::isfinite(ri)) continue;
+    const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+    if (!std::isfinite(ci)) {
+      findings.push_back(
+          {"overflow-risk",
+           Severity::High,
+           fmt::format("float arithmetic gives {} at {} where the exact value is {:.6g} ({})", ci,
+                       place(rq), r.v, e.name),
+           {}});
+      return;
+    }
+    const double size = std::fabs(r.v) + 1e-3;
+    const double ec = std::fabs(ci - r.v) / size, er = std::fabs(ri - r.v) / size;
+    // Worse by more than a factor, and by more than the rounding of a few hundred operations.
+    if (ec > 16 * er + 512 * u && ec > worst) {
+      worst = ec;
+      text = fmt::format("rounding: relative error {:.2g} at {}, the reference's is {:.2g} ({})",
+                         ec, place(rq), er, e.name);
+    }
+  }
+  if (worst > 0)
+    findings.push_back({"accuracy", worst > 1e-3 ? Severity::High : Severity::Medium, text, {}});
+}
+
+void special_value_findings(const QualityRequest& rq, std::vector<Finding>& findings) {
+  if (!program::dtype_is_float(rq.pair.reference.dtype)) return;
+  const std::pair<double, const char*> specials[] = {
+      {NAN, "NaN"}, {INFINITY, "inf"}, {-INFINITY, "-inf"}, {-0.0, "-0"}, {1e-40, "a subnormal"}};
+  int tried = 0, differing = 0;
+  std::string first;
+  for (const SymbolInfo& s : rq.reference.symbols) {
+    if (!program::dtype_is_float(s.dtype) || s.is_parameter) continue;
+    std::vector<int64_t> cone;
+    for (const auto& [buffer, set] : rq.r_plan.support) {
+      const auto& source = rq.reference.sources[static_cast<size_t>(buffer)];
+      if (source.kind == term::Source::Kind::Symbol && source.symbol == s.symbol)
+        set.for_each([&](int64_t x) { cone.push_back(x); });
+    }
+    if (cone.empty()) continue;
+    for (const auto& [value, name] : specials) {
+      for (int where = 0; where < 4; ++where) {
+        if (Clock::now() > rq.deadline || (where == 3 && cone.size() > 4096)) break;
+        Experiment e(rq.reference.symbols, rq.seed + 900);
+        if (where < 3) {
+          e.override_value(s.symbol, cone[(cone.size() - 1) * static_cast<size_t>(where) / 2],
+                           value);
+        } else {
+          for (int64_t x : cone) e.override_value(s.symbol, x, value);
+        }
+        const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
+        const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+        ++tried;
+        const bool same = std::isnan(ri)   ? std::isnan(ci)
+                          : std::isinf(ri) ? ci == ri
+                                           : std::isfinite(ci);
+        if (same) continue;
+        if (differing++ == 0)
+          first = fmt::format("{} in {}: the candidate gives {}, the reference {} at {}", name,
+                              s.name, ci, ri, place(rq));
+      }
+    }
+  }
+  if (differing > 0)
+    findings.push_back({"special-value",
+                        Severity::Low,
+                        fmt::format("{} ({} of {} patterns differ)", first, differing, tried),
+                        {}});
+}
+
+}  // namespace assay::check

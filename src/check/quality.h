@@ -1,0 +1,26 @@
+#pragma once
+// What stands beside a proof: rounding (the candidate against the reference, both in IEEE
+// arithmetic, against exact values), overflow where the exact value is finite, and special values
+// (NaN, infinities, -0, subnormals), which are tested, not proved.
+#include <vector>
+
+#include "check/refute.h"
+
+namespace assay::check {
+
+struct QualityRequest {
+  const Side& candidate;
+  const Plan& c_plan;
+  const Side& reference;
+  const Plan& r_plan;
+  const OutputPair& pair;
+  int64_t position;  // the plans cover exactly this location
+  const term::Snapper& snapper;
+  uint64_t seed;
+  Clock::time_point deadline;
+};
+
+void accuracy_findings(const QualityRequest& request, std::vector<Finding>& findings);
+void special_value_findings(const QualityRequest& request, std::vector<Finding>& findings);
+
+}  // namespace assay::check
