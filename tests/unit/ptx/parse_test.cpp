@@ -10,7 +10,7 @@ namespace assay::ptx {
 namespace {
 
 std::string text_file(const std::string& name) {
-  std::ifstream in(std::string(ASSAY_SOURCE_DIR) + "/tests/text/ptx/" + name);
+  std::ifstream in(std::string(ASSAY_SOURCE_DIR) + "/tests/text/ptx/parse/" + name);
   EXPECT_TRUE(in.good()) << name;
   std::stringstream s;
   s << in.rdbuf();
