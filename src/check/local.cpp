@@ -275,7 +275,7 @@ class Sweep {
         if (s.symbol == x.symbol)
           names[k] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
     }
-    return dag_.text(t, names, 30);
+    return dag_.text(t, names, 400);
   }
 
   const LocalRequest& rq_;

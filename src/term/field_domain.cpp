@@ -179,11 +179,12 @@ void FieldDomain::set_number(Ty type, double value, Row& out) {
   }
 }
 
-void FieldDomain::set_integer(const int64_t* values, Row& out) const {
+void FieldDomain::set_integer(const int64_t* values, Row& out) {
   clear_marks(out);
   for (int l = 0; l < kRow; ++l) {
     out.v[l] = f_from_int(primes_.p, values[l]);
     out.e[l] = f_from_int(primes_.q, values[l]);
+    if (l == 0 || values[l] != values[l - 1]) constants_[out.v[l]] = static_cast<double>(values[l]);
   }
 }
 

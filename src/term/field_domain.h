@@ -53,7 +53,7 @@ class FieldDomain {
   void set_bits(uint64_t bits, Row& out) const;             // all lanes
   void set_bits(const uint64_t* bits, Row& out) const;      // lane by lane
   void set_number(Ty type, double value, Row& out);         // a literal, snapped
-  void set_integer(const int64_t* values, Row& out) const;  // lane by lane
+  void set_integer(const int64_t* values, Row& out);        // lane by lane
   void set_undef(uint64_t tag, Row& out) const;
   void symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask, Row& out);
   Cell bits_cell(Ty type, uint64_t bits);
@@ -111,6 +111,7 @@ class FieldDomain {
   bool compare_truth(Fn fn, double a, double b, Row& out, int l);
   bool compare_index(Fn fn, double a, double b, Row& out, int l);
   bool exclusive(double x, double y);
+  bool implies(double x, double y);
   void combine_preds(Fn fn, double x, double y, double result);
   bool arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out);
   bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);

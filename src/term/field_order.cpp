@@ -316,6 +316,17 @@ bool FieldDomain::exclusive(double x, double y) {
   return (px->kind == 1 && equal(*py)) || (py->kind == 1 && equal(*px));
 }
 
+// a > b or a == b gives a >= b.
+bool FieldDomain::implies(double x, double y) {
+  const Pred* px = preds_.find(x);
+  const Pred* py = preds_.find(y);
+  if (px == nullptr || py == nullptr || py->kind != 2) return false;
+  const bool straight = px->a == py->a && px->b == py->b,
+             crossed = px->a == py->b && px->b == py->a;
+  if (px->kind == 1) return straight;
+  return (px->kind == 3 || px->kind == 5) && (straight || crossed);
+}
+
 // a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
 void FieldDomain::combine_preds(Fn fn, double x, double y, double result) {
   const Pred* px = preds_.find(x);
@@ -352,11 +363,17 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
         r = f_sub(p, 1, x);
         break;
       case Fn::PAnd:
-        r = x == y ? x : exclusive(x, y) ? 0 : f_mul(p, x, y);
+        r = x == y            ? x
+            : implies(x, y)   ? x
+            : implies(y, x)   ? y
+            : exclusive(x, y) ? 0
+                              : f_mul(p, x, y);
         if (x == f_sub(p, 1, y)) r = 0;
         break;
       case Fn::POr:
         r = x == y            ? x
+            : implies(x, y)   ? y
+            : implies(y, x)   ? x
             : exclusive(x, y) ? f_add(p, x, y)
                               : f_sub(p, f_add(p, x, y), f_mul(p, x, y));
         if (x == f_sub(p, 1, y)) r = 1;
