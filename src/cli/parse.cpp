@@ -41,20 +41,21 @@ void print_coverage(const ptx::Module& module, bool all_forms) {
     total += form.count;
     if (executed(op)) run += form.count, ++run_forms;
   }
-  fmt::print("PTX {}.{}, {}: {} functions, {} instructions of {} forms; Assay executes {} of {}\n",
-             module.version / 10, module.version % 10, report::clean(module.target),
-             module.functions.size(), report::grouped(total), forms.size(), report::grouped(run),
-             run_forms);
+  fmt::print(
+      "PTX {}.{}, {}: {} functions, {} instructions of {} forms; executed by Assay: {} "
+      "instructions "
+      "of {} forms\n",
+      module.version / 10, module.version % 10, report::clean(module.target),
+      module.functions.size(), report::grouped(total), forms.size(), report::grouped(run),
+      run_forms);
   std::vector<std::pair<ptx::Op, FormCount>> rows(forms.begin(), forms.end());
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   for (const auto& [op, form] : rows) {
     if (!all_forms && executed(op)) continue;
     const ptx::OpRow& row = ptx::row(op);
-    fmt::print(
-        "  {:>8} {:<24} {} (PTX ISA {}, first at line {})\n", form.count,
-        fmt::format("{}{}", row.spelling, row.syntax.empty() ? "" : " ") + std::string(row.syntax),
-        executed(op) ? "executed" : "parsed only", row.section, form.first_line);
+    fmt::print("  {:>8} {:<20} {:<12} PTX ISA {}, first at line {}\n", form.count, row.spelling,
+               executed(op) ? "executed" : "not executed", row.section, form.first_line);
   }
 }
 
@@ -63,21 +64,15 @@ int run_parse(const ParseArgs& args) {
   if (!text) return report_error(text.error());
   std::vector<Diag> diags;
   auto module = ptx::parse(*text, args.file, &diags);
-  if (module) {
-    if (args.print) {
-      fmt::print("{}", ptx::print(*module));
-    } else {
-      print_coverage(*module, args.forms);
-    }
-  } else if (diags.empty()) {
-    diags.push_back(module.error());
-  }
+  if (!module && diags.empty()) diags.push_back(module.error());
   int code = kProved;
   for (const auto& diag : diags) {
     int own = report_error(diag);
     // A text that does not parse outweighs a construct that is not executed.
     if (code == kProved || code == kUnsupported) code = own;
   }
+  if (module && args.print) fmt::print("{}", ptx::print(*module));
+  if (module && !args.print) print_coverage(*module, args.forms);
   return code;
 }
 

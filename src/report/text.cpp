@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "report/paint.h"
 #include "report/report.h"
@@ -51,16 +53,9 @@ std::string value(const std::optional<double>& exact, const std::optional<double
   return fmt::format("{} (float arithmetic: {})", number(*exact), number(*ieee));
 }
 
-std::string describe_draw(const check::InputDraw& d) {
-  std::string out = fmt::format("{}: {}", d.name, d.distribution);
-  if (d.scale != 1) out += fmt::format(", scale {}", number(d.scale));
-  if (d.shift != 0) out += fmt::format(", shift {}", number(d.shift));
-  return out;
-}
-
 std::string describe_witness(const Witness& w, bool verbose) {
   std::vector<std::string> lines;
-  for (const auto& d : w.draws) lines.push_back(describe_draw(d));
+  for (const auto& d : w.draws) lines.push_back(fmt::format("{}: {}", d.name, d.distribution));
   size_t shown = verbose ? w.overrides.size() : std::min(w.overrides.size(), kMaxOverrides);
   for (size_t k = 0; k < shown; ++k) {
     const auto& o = w.overrides[k];
@@ -87,14 +82,19 @@ void show_witness(std::string& out, const Witness& w, const TextOptions& options
   }
 }
 
-void show_result(std::string& out, const LocationResult& r, const TextOptions& options) {
+// "refuted[value]", "approximation" where the class says nothing more.
+std::string heading(const LocationResult& r) {
+  std::string name = check::verdict_name(r.kind);
+  return clean(r.cls.empty() || r.cls == name ? name : fmt::format("{}[{}]", name, r.cls));
+}
+
+// `said`: the sentence that stands above already.
+void show_result(std::string& out, const LocationResult& r, std::string_view said,
+                 const TextOptions& options) {
   Paint paint{options.color};
-  std::string what = r.cls.empty() ? check::verdict_name(r.kind) : r.cls;
-  std::string spot = place(clean(r.location.output_name), r.location.index);
-  out += fmt::format(
-      "{} {}\n",
-      colored(r.kind, clean(fmt::format("{}[{}]:", check::verdict_name(r.kind), what)), paint),
-      paint.bold(fmt::format("{}: {}", spot, clean(r.reason))));
+  std::string what = place(clean(r.location.output_name), r.location.index);
+  if (said.find(r.reason) == std::string_view::npos) what += ": " + clean(r.reason);
+  out += fmt::format("{} {}\n", colored(r.kind, heading(r) + ":", paint), paint.bold(what));
   out += where(r.loc, options);
   if (r.count > 1) {
     field(out, paint, "likewise", grouped(r.count - 1) + " other locations");
@@ -123,21 +123,34 @@ void show_outputs(std::string& out, const ShapeResult& shape, const Paint& paint
   }
 }
 
-void show_shape(std::string& out, const ShapeResult& shape, bool altered,
+// The results that are shown in full: all, or the first of each kind, class and source line.
+std::vector<const LocationResult*> choose(const ShapeResult& shape, const TextOptions& options) {
+  std::vector<const LocationResult*> out;
+  std::set<std::tuple<VerdictKind, std::string, std::string, uint32_t>> seen;
+  for (const LocationResult& r : shape.results) {
+    bool first = seen.emplace(r.kind, r.cls, r.loc.file, r.loc.line).second;
+    if (options.verbose || (first && out.size() < options.max_results)) out.push_back(&r);
+  }
+  return out;
+}
+
+void show_shape(std::string& out, const ShapeResult& shape, const Verdict& verdict,
                 const TextOptions& options) {
   Paint paint{options.color};
+  const ShapeResult& given = verdict.shapes[0];
+  bool altered = &shape != &given;
   if (altered) {
     out += fmt::format("at {}: {}\n", paint.bold(clean(shape.change)),
                        colored(shape.kind, check::verdict_name(shape.kind), paint));
-    if (shape.kind == VerdictKind::Proved && !options.verbose) return;
+    // What holds or fails as at the given shape needs no second telling.
+    if (shape.kind == given.kind && !options.verbose) return;
   }
   show_outputs(out, shape, paint);
-  size_t shown =
-      options.verbose ? shape.results.size() : std::min(shape.results.size(), options.max_results);
-  for (size_t k = 0; k < shown; ++k) show_result(out, shape.results[k], options);
-  if (shown < shape.results.size()) {
+  auto shown = choose(shape, options);
+  for (const auto* r : shown) show_result(out, *r, verdict.summary, options);
+  if (shown.size() < shape.results.size()) {
     out += fmt::format("and {} more results like these (-v shows all)\n",
-                       shape.results.size() - shown);
+                       grouped(shape.results.size() - shown.size()));
   }
 }
 
@@ -192,9 +205,11 @@ std::string text(const Verdict& v, const TextOptions& options) {
       paint.bold(clean(v.summary)));
   field(out, paint, "candidate", v.candidate);
   field(out, paint, "reference", v.reference);
-  for (const auto& shape : v.shapes) show_shape(out, shape, &shape != &v.shapes[0], options);
+  for (const auto& shape : v.shapes) show_shape(out, shape, v, options);
   for (const auto& f : v.findings) show_finding(out, f, options);
-  show_scope(out, v, paint);
+  // Nothing is proved, so there is no scope to state.
+  bool claims = v.kind == VerdictKind::Proved || v.kind == VerdictKind::Approximation;
+  if (claims || options.verbose) show_scope(out, v, paint);
   show_costs(out, v, options);
   return out;
 }

@@ -82,7 +82,7 @@ TEST_F(ReportTest, ShowsARefutationInFull) {
                 "2 | \t out[i] = x[i];?[31m\n"
                 "  | \t ^\n"
                 "  likewise        77 other locations\n"
-                "  input           x: uniform(-1,1), scale 2\n"
+                "  input           x: uniform(-1,1)\n"
                 "                  y[3, 4] = inf\n"
                 "                  seed 7\n"
                 "  replayed        IEEE cone, real build\n"
@@ -92,18 +92,49 @@ TEST_F(ReportTest, ShowsARefutationInFull) {
                 "  relative gap    0.25 of the condition scale\n"
                 "  what differs    x + y\n"
                 "warning[accuracy]: serial sum (low)\n"
-                "  for all         all finite x\n"
-                "  assuming        no aliasing\n"
-                "  literals        0.70710677f = sqrt(1/2)\n"
-                "  certainty       a wrong proof has a chance below 2^-50\n"
                 "  cost            1.75 s, 120 MiB\n");
+}
+
+TEST_F(ReportTest, ShowsTheScopeOfAProof) {
+  check::Verdict v = refuted(source_);
+  v.kind = VerdictKind::Proved;
+  v.shapes.clear();
+  EXPECT_EQ(text(v, {}),
+            "proved: the output differs\n"
+            "  candidate       k.cu\n"
+            "  reference       ref.py\n"
+            "warning[accuracy]: serial sum (low)\n"
+            "  for all         all finite x\n"
+            "  assuming        no aliasing\n"
+            "  literals        0.70710677f = sqrt(1/2)\n"
+            "  certainty       a wrong proof has a chance below 2^-50\n"
+            "  cost            1.75 s, 120 MiB\n");
+}
+
+TEST_F(ReportTest, AlteredShapesAreShownWhereTheyDiffer) {
+  check::Verdict v = refuted(source_);
+  v.shapes.push_back(v.shapes[0]);
+  v.shapes[1].change = "n=17";
+  EXPECT_EQ(text(v, {}).find("at n=17: refuted\n  out"), std::string::npos);
+  EXPECT_NE(text(v, {}).find("at n=17: refuted\n"), std::string::npos);
+  v.shapes[0].kind = VerdictKind::Proved;
+  v.shapes[0].results.clear();
+  EXPECT_NE(text(v, {}).find("at n=17: refuted\n  out[30, 1001]"), std::string::npos);
+  EXPECT_NE(text(v, {}).find("refuted[value]: out[29, 1000]"), std::string::npos);
+}
+
+TEST_F(ReportTest, SaysNothingTwice) {
+  check::Verdict v = refuted(source_);
+  v.summary = "value: the tail is left out at out[29, 1000]";
+  v.shapes[0].results[0].cls = "refuted";
+  EXPECT_NE(text(v, {}).find("\nrefuted: out[29, 1000]\n"), std::string::npos) << text(v, {});
 }
 
 TEST_F(ReportTest, LimitsUnprovedLocationsUnlessVerbose) {
   check::Verdict v = refuted(source_);
   v.shapes[0].results.resize(5, v.shapes[0].results[0]);
   std::string brief = text(v, {}), full = text(v, {.verbose = true});
-  EXPECT_NE(brief.find("and 2 more results like these"), std::string::npos);
+  EXPECT_NE(brief.find("and 4 more results like these"), std::string::npos);
   EXPECT_EQ(full.find("more results"), std::string::npos);
   EXPECT_NE(full.find("import numpy"), std::string::npos);
   EXPECT_NE(full.find("compile 1.50, trace 0.25"), std::string::npos);
