@@ -357,7 +357,7 @@ NodeId TraceBuilder::lor(NodeId a, NodeId b) {
     *y = trace.nodes[n].b;
     return true;
   };
-  NodeId ax, ay, bx, by;
+  NodeId ax = kNoNode, ay = kNoNode, bx = kNoNode, by = kNoNode;
   bool ac = conj(a, &ax, &ay), bc = conj(b, &bx, &by);
   if (ac && bc && ax == bx && (ay == lnot(by))) return ax;  // (x and c) or (x and not c)
   if (bc && bx == na) return lor(a, by);                    // a or (not a and c)

@@ -18,7 +18,6 @@ void Tracer::begin_cta(Cta& cta) {
   cta_ = cta.linear;
   RegState fresh;
   fresh.node = b_.undef(Ty::B32, UndefReason::Register);
-  fresh.nmask = ~0u;
   states_.resize(cta.warps.size());
   for (auto& s : states_) s.assign(k_.regs.size(), fresh);
   cta_first_stamp_ = stamp_ + 1;
@@ -127,7 +126,17 @@ NodeId Tracer::fetch(Warp& w, RegRef r, Ty type, uint32_t mask) {
     return n;
   }
   uint32_t by_node = mask & s.nmask;
-  return b_.blend(by_node, b_.convert(s.node, type), const_node(w, r, type, mask & ~by_node));
+  uint32_t by_bits = mask & ~by_node & s.conc;
+  NodeId n = mask & ~by_node & ~by_bits ? b_.undef(type, UndefReason::Register) : kNoNode;
+  if (by_bits) {
+    NodeId c = const_node(w, r, type, by_bits);
+    n = n == kNoNode ? c : b_.blend(by_bits, c, n);
+  }
+  if (by_node) {
+    NodeId c = b_.convert(s.node, type);
+    n = n == kNoNode ? c : b_.blend(by_node, c, n);
+  }
+  return n;
 }
 
 NodeId Tracer::fetch_raw(Warp& w, RegRef r, uint32_t mask) {
@@ -141,59 +150,37 @@ NodeId Tracer::fetch_raw(Warp& w, RegRef r, uint32_t mask) {
 
 NodeId Tracer::fetch_pred(Warp& w, RegRef r, uint32_t mask) { return fetch(w, r, Ty::Pred, mask); }
 
-bool Tracer::needs_old(RegRef r, uint32_t mask) const {
-  for (const Entry& e : pending_) {
-    if (!(e.mask & mask)) continue;
-    if (e.block == kNever) continue;
-    if (liveness_->live_in(e.block, r.id)) return true;
-  }
-  return false;
-}
-
-// True if the old value must survive where the condition fails; *cond is then that condition.
-bool Tracer::must_select(Warp&, RegRef r, uint32_t mask, NodeId* cond) {
-  *cond = guard_;
-  bool select = guard_ != kNoNode;
-  if (path_ != kNoNode && needs_old(r, mask)) {
-    *cond = b_.land(path_, guard_);
-    select = *cond != kNoNode;
-  }
-  return select;
-}
-
 void Tracer::assign(Warp& w, RegRef r, uint32_t mask, NodeId node) {
-  RegState& s = state(w, r);
-  NodeId cond = kNoNode;
-  if ((guard_ != kNoNode || path_ != kNoNode) && must_select(w, r, mask, &cond)) {
+  if (guard_ != kNoNode) {  // the old value stays where the guard fails
+    RegState& s = state(w, r);
     bool fits = bits(b_.type_of(node)) == bits(k_.regs[r.id].type);
     Ty t = fits ? b_.type_of(node) : k_.regs[r.id].type;
-    NodeId old =
-        (mask & s.nmask) && !b_.is_undef(s.node) ? fetch_raw(w, r, mask) : fetch(w, r, t, mask);
-    node = b_.select(cond, b_.convert(node, t), old, 0);
+    if (mask & (s.conc | s.nmask)) {
+      NodeId old = (mask & s.nmask) ? fetch_raw(w, r, mask) : fetch(w, r, t, mask);
+      node = b_.select(guard_, b_.convert(node, t), old, 0);
+    }
   }
+  assign_plain(w, r, mask, node);
+}
+
+void Tracer::assign_plain(Warp& w, RegRef r, uint32_t mask, NodeId node) {
+  RegState& s = state(w, r);
   uint32_t others = w.alive & ~mask;
   if (!others) {
     s = {node, 0, ~0u};
     return;
   }
-  if ((others & ~s.conc) == 0) {  // the other lanes keep their bits
+  uint32_t keep = others & s.nmask & ~s.conc;  // lanes that have nothing but the old node
+  s.conc &= ~mask;
+  if (!keep) {
     s.node = node;
     s.nmask = mask;
-    s.conc &= ~mask;
     return;
   }
-  if (b_.is_undef(s.node)) {  // never written: nothing reads it there
-    s.node = node;
-    s.nmask = ~s.conc | mask;
-    s.conc &= ~mask;
-    return;
-  }
-  uint32_t keep = s.nmask & ~mask;
   bool fits = bits(b_.type_of(node)) == bits(b_.type_of(s.node));
   Ty t = fits ? b_.type_of(node) : k_.regs[r.id].type;
   s.node = b_.blend(~keep, b_.convert(node, t), s.node);
-  s.nmask = mask | s.nmask;
-  s.conc &= ~mask;
+  s.nmask = mask | keep;
 }
 
 void Tracer::assign_bits(Warp& w, RegRef r, uint32_t mask) {
@@ -218,7 +205,6 @@ bool Tracer::execute(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
     } else {
       NodeId g = fetch_pred(w, op.guard, mask);
       guard_ = op.guard_neg ? b_.lnot(g) : g;
-      if (!liveness_) liveness_ = std::make_unique<Liveness>(k_);
     }
   }
   if (!mask) return true;

@@ -12,7 +12,7 @@
 namespace assay::machine {
 
 // What a register holds beside its bits. Lane l: bits are known (conc), the node is valid (nmask);
-// each lane has at least one of them.
+// neither: never written.
 struct RegState {
   NodeId node = kNoNode;
   uint32_t conc = 0;
@@ -49,17 +49,18 @@ class Tracer {
     bool known = false;
     uint64_t bits = 0;
   };
-  // A value in all lanes of a mask.
-  struct Value {
-    NodeId node = kNoNode;  // valid in `nmask`
-    uint32_t nmask = 0;
-    uint32_t conc = 0;  // lanes whose bits are known
-    alignas(64) uint64_t bits[32];
+  // Values of registers at one point of a path.
+  struct Saved {
+    uint32_t reg = 0;
+    RegState state;
+    std::array<uint64_t, 32> bits;  // of the lanes in state.conc
   };
+  using Snapshot = std::shared_ptr<const std::vector<Saved>>;  // by register
   struct Entry {  // lanes waiting at the start of a block of a region
     uint32_t block = 0;
     uint32_t mask = 0;
     NodeId cond = kNoNode;
+    Snapshot regs;  // null: the warp's registers hold these lanes' values
   };
 
   // tracer.cpp: registers.
@@ -76,9 +77,7 @@ class Tracer {
   void assign(Warp& w, RegRef r, uint32_t mask, NodeId node);
   void assign_bits(Warp& w, RegRef r, uint32_t mask);  // the file's bits are new in these lanes
   void assign_both(Warp& w, RegRef r, uint32_t mask, NodeId node);
-  void assign_value(Warp& w, RegRef r, uint32_t mask, const Value& v, Ty type);
-  bool must_select(Warp& w, RegRef r, uint32_t mask, NodeId* cond);
-  bool needs_old(RegRef r, uint32_t mask) const;
+  void assign_plain(Warp& w, RegRef r, uint32_t mask, NodeId node);  // whatever the guard
   bool fail_here(const MicroOp& op, DiagKind kind, const std::string& what);
 
   // tracer_alu.cpp
@@ -146,14 +145,20 @@ class Tracer {
   bool symbolic_store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
 
   // tracer_region.cpp
-  Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, uint32_t mask,
-                    NodeId cond, uint32_t* exited);
-  Status run_block(Exec& exec, Cta& cta, Warp& w, Entry e, uint32_t end, size_t level,
-                   uint32_t* exited);
-  Status split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, uint32_t next, const Entry& e,
-               uint32_t end, size_t level, uint32_t* exited);
-  void push_entry(Entry e);
+  Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, Entry at,
+                    uint32_t* exited, Entry* joined);
+  Status run_block(Exec& exec, Cta& cta, Warp& w, Entry e, uint32_t end, uint32_t* exited);
+  Status split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, const Entry& e, uint32_t end,
+               bool nested, uint32_t* exited);
+  void push_entry(Warp& w, Entry e);
+  Snapshot save(Warp& w, uint32_t mask, uint32_t block, uint32_t other_block);
+  void restore(Warp& w, const Entry& e);
+  Entry merge(Warp& w, const Entry& a, const Entry& b);
+  Saved merge_reg(Warp& w, RegRef r, const Saved& a, uint32_t am, const Saved& b, uint32_t bm,
+                  NodeId first);
+  NodeId saved_node(RegRef r, const Saved& v, Ty type, uint32_t mask);
   NodeId merge_cond(const Entry& a, const Entry& b);
+  NodeId distinguish(NodeId a, NodeId b);
 
   const Kernel& k_;
   const Launch& launch_;

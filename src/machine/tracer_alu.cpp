@@ -131,29 +131,25 @@ bool Tracer::bits_under_condition(Warp& w, const MicroOp& op, uint32_t mask) {
     }
   }
   if (op.kind == OpKind::Carry && op.writes_carry) dsts.push_back(k_.carry);
-  NodeId cond = kNoNode;
-  bool conditional = guard_ != kNoNode || path_ != kNoNode;
-  std::vector<std::pair<RegRef, NodeId>> olds;
-  if (conditional) {
+  std::vector<NodeId> olds;
+  if (guard_ != kNoNode) {
     for (RegRef d : dsts) {
-      if (must_select(w, d, mask, &cond)) olds.push_back({d, fetch_raw(w, d, mask)});
+      RegState& st = state(w, d);
+      bool fresh = (mask & (st.conc | st.nmask)) == 0;
+      olds.push_back(fresh ? kNoNode : fetch_raw(w, d, mask));
     }
   }
   bits_execute(w, k_, op, mask, all);
   for (RegRef d : dsts) {
     if (tainted(d)) assign_bits(w, d, mask);
   }
-  for (auto& [d, old] : olds) {
-    must_select(w, d, mask, &cond);
-    Ty t = k_.regs[d.id].type;
-    if (bits(b_.type_of(old)) == bits(t)) t = b_.type_of(old);
-    NodeId now = const_node(w, d, t, mask);
-    NodeId both = b_.select(cond, now, old, op.pc);
-    NodeId path = path_, guard = guard_;
-    path_ = guard_ = kNoNode;
-    if (both != now) assign(w, d, mask, both);
-    path_ = path;
-    guard_ = guard;
+  for (size_t i = 0; i < olds.size(); ++i) {
+    if (olds[i] == kNoNode) continue;
+    Ty t = k_.regs[dsts[i].id].type;
+    if (bits(b_.type_of(olds[i])) == bits(t)) t = b_.type_of(olds[i]);
+    NodeId now = const_node(w, dsts[i], t, mask);
+    NodeId both = b_.select(guard_, now, olds[i], op.pc);
+    if (both != now) assign_plain(w, dsts[i], mask, both);
   }
   return true;
 }
@@ -163,7 +159,7 @@ bool Tracer::alu(Warp& w, const MicroOp& op, uint32_t mask) {
   if (concrete && is_int_fn(op)) return bits_under_condition(w, op, mask);
   NodeId n = alu_node(w, op, mask);
   if (n == kNoNode) return false;
-  if (concrete && guard_ == kNoNode && path_ == kNoNode) {
+  if (concrete && guard_ == kNoNode) {
     bits_alu(w, op, mask, mask == w.alive);
     assign_both(w, op.dst, mask, n);
   } else {
@@ -265,8 +261,8 @@ bool Tracer::mov(Warp& w, const MicroOp& op, uint32_t mask) {
   if (!tainted(op.src[0])) return bits_under_condition(w, op, mask);
   RegState src = state(w, op.src[0]);
   uint32_t by_node = mask & src.nmask;
-  uint32_t by_bits = mask & ~src.nmask;
-  if (guard_ != kNoNode || path_ != kNoNode) {
+  uint32_t by_bits = mask & ~src.nmask & src.conc;
+  if (guard_ != kNoNode) {
     if (!by_node) return bits_under_condition(w, op, mask);
     assign(w, op.dst, mask, fetch_raw(w, op.src[0], mask));
     return true;
@@ -342,7 +338,7 @@ bool Tracer::selp(Warp& w, const MicroOp& op, uint32_t mask) {
     for (size_t i = 0; i < 2; ++i) {
       nodes = nodes || (tainted(op.src[i]) && (state(w, op.src[i]).nmask & mask));
     }
-    if (!nodes || guard_ != kNoNode || path_ != kNoNode) return bits_under_condition(w, op, mask);
+    if (!nodes || guard_ != kNoNode) return bits_under_condition(w, op, mask);
   }
   if (known_pred) {
     uint32_t p = *w.reg(op.src[2]) & mask;
@@ -354,7 +350,7 @@ bool Tracer::selp(Warp& w, const MicroOp& op, uint32_t mask) {
       bool flip = !is_float(b_.type_of(a)) && is_float(b_.type_of(b));
       n = flip ? b_.blend(~p, b, a) : b_.blend(p, a, b);
     }
-    if (both && guard_ == kNoNode && path_ == kNoNode) {
+    if (both && guard_ == kNoNode) {
       bits_selp(w, op, mask, mask == w.alive);
       assign_both(w, op.dst, mask, n);
     } else {

@@ -176,9 +176,7 @@ void Tracer::base_load(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t 
   bool known_bytes = !e || e->content == BufferEnv::Content::Bytes;
   if (known_bytes && area.data) {
     bool wide = k_.regs[d.id].file == RegFile::Double;
-    NodeId cond = kNoNode;
-    bool select = (guard_ != kNoNode || path_ != kNoNode) && must_select(w, d, mask, &cond);
-    if (select || !tainted(d)) {
+    if (guard_ != kNoNode || !tainted(d)) {
       LaneVal v[32];
       for (uint32_t l = 0; l < 32; ++l) {
         if (!((mask >> l) & 1)) continue;
@@ -357,7 +355,7 @@ bool Tracer::load_word(Cta& cta, Warp& w, const MicroOp&, const LaneAddrs& a, ui
   }
   if (tag_kind(all_or) != tag_kind(all_and)) return false;  // kinds differ
   CellKind kind = tag_kind(all_or);
-  bool conditional = guard_ != kNoNode || path_ != kNoNode;
+  bool conditional = guard_ != kNoNode;
   if (kind == CellKind::Bits) {
     if (conditional) return false;
     write_word(w, d, word_bits, mask, mask == w.alive);
@@ -571,7 +569,7 @@ void Tracer::gather_lanes(Warp& w, RegRef d, uint32_t mask, const LaneVal* v, Ty
     if (t == Ty::None || (is_float(u) && !is_float(t))) t = u;
   }
   if (t == Ty::None || bits(t) != bits(mem)) t = mem;
-  bool conditional = guard_ != kNoNode || path_ != kNoNode;
+  bool conditional = guard_ != kNoNode;
   auto put_bits = [&](uint32_t lanes_mask) {
     uint64_t keep = width_keep(bytes(type));
     for (uint32_t l = 0; l < 32; ++l) {

@@ -81,7 +81,7 @@ void Tracer::store_lanes(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& 
     by_bits = mask;
   } else {
     const RegState& st = state(w, s);
-    by_bits = mask & ~st.nmask;
+    by_bits = mask & ~st.nmask & st.conc;
     both = mask & st.nmask & st.conc;
   }
   NodeId node = kNoNode;

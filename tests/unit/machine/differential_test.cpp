@@ -1,0 +1,153 @@
+// Traces against concrete runs, on kernels that nvcc compiled (kernels/basic.cu).
+#include "tests/unit/machine/machine_test_util.h"
+
+namespace assay::machine::test {
+namespace {
+
+using B = BufferSpec;
+
+B in(size_t n, Ty t = Ty::F32, double lo = -2, double hi = 2) { return {t, n, B::Input, lo, hi}; }
+B known(size_t n, Ty t, double lo, double hi) { return {t, n, B::Known, lo, hi}; }
+B out(size_t n, Ty t = Ty::F32) { return {t, n, B::Output}; }
+B zero(size_t n, Ty t = Ty::F32) { return {t, n, B::Zero}; }
+
+std::vector<Case> cases() {
+  const std::string f = "basic.ptx";
+  return {
+      {f,
+       "vadd",
+       {3, 1, 1},
+       {64, 1, 1},
+       {in(150), in(150), out(150)},
+       {Buf{0}, Buf{1}, Buf{2}, 150}},
+      {f, "relu", {2, 1, 1}, {48, 1, 1}, {in(90), out(90)}, {Buf{0}, Buf{1}, 90}},
+      {f,
+       "vadd4",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(200), in(200), out(200)},
+       {Buf{0}, Buf{1}, Buf{2}, 50}},
+      {f, "grid_stride", {2, 1, 1}, {64, 1, 1}, {in(500), out(500)}, {Buf{0}, Buf{1}, 500, 1.7f}},
+      {f,
+       "matmul",
+       {2, 2, 1},
+       {16, 16, 1},
+       {in(20 * 40), in(40 * 30), out(20 * 30)},
+       {Buf{0}, Buf{1}, Buf{2}, 20, 40, 30}},
+      {f,
+       "regtile",
+       {2, 2, 1},
+       {64, 1, 1},
+       {in(40 * 24), in(24 * 50), out(40 * 50)},
+       {Buf{0}, Buf{1}, Buf{2}, 40, 24, 50}},
+      {f, "softmax", {3, 1, 1}, {128, 1, 1}, {in(3 * 300), out(3 * 300)}, {Buf{0}, Buf{1}, 300}},
+      {f,
+       "reduce_volatile",
+       {2, 1, 1},
+       {128, 1, 1},
+       {in(2 * 500), out(2)},
+       {Buf{0}, Buf{1}, 500},
+       512},
+      {f, "argmax", {3, 1, 1}, {64, 1, 1}, {in(3 * 100), out(3, Ty::S64)}, {Buf{0}, Buf{1}, 100}},
+      {f,
+       "layernorm",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(2 * 70), in(70), in(70), out(140)},
+       {Buf{0}, Buf{1}, Buf{2}, Buf{3}, 70, 1e-5f}},
+      {f,
+       "transpose",
+       {2, 2, 1},
+       {32, 8, 1},
+       {in(50 * 40), out(50 * 40)},
+       {Buf{0}, Buf{1}, 50, 40}},
+      {f,
+       "maxpool",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(13 * 17), out(7 * 9)},
+       {Buf{0}, Buf{1}, 13, 17, 7, 9}},
+      {f,
+       "nested_if",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100), in(100), zero(300)},
+       {Buf{0}, Buf{1}, Buf{2}, 100}},
+      {f, "bounded_loop", {1, 1, 1}, {64, 1, 1}, {in(60), out(120)}, {Buf{0}, Buf{1}, 60, 9}},
+      {f, "early_exit", {2, 1, 1}, {64, 1, 1}, {in(100), zero(100)}, {Buf{0}, Buf{1}, 100}},
+      {f, "scan", {2, 1, 1}, {128, 1, 1}, {in(240), out(240)}, {Buf{0}, Buf{1}, 120}},
+      {f,
+       "atomic_sum",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100), zero(1), zero(2, Ty::S32)},
+       {Buf{0}, Buf{1}, Buf{2}, 100}},
+      {f,
+       "ints",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100, Ty::S32, -2e9, 2e9), in(100, Ty::U32, 0, 4e9), out(100, Ty::S32),
+        out(100, Ty::S64)},
+       {Buf{0}, Buf{1}, Buf{2}, Buf{3}, 100}},
+      {f,
+       "doubles",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100, Ty::F64), in(100), out(100, Ty::F64)},
+       {Buf{0}, Buf{1}, Buf{2}, 100}},
+      {f,
+       "halves",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100, Ty::F16), in(100, Ty::F16), out(100, Ty::F16), out(100)},
+       {Buf{0}, Buf{1}, Buf{2}, Buf{3}, 100}},
+      {f,
+       "half2s",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(200, Ty::F16), in(200, Ty::F16), out(200, Ty::F16)},
+       {Buf{0}, Buf{1}, Buf{2}, 100}},
+      {f,
+       "bfloats",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(128, Ty::BF16), out(128, Ty::BF16), zero(256)},
+       {Buf{0}, Buf{1}, Buf{2}, 128}},
+      {f,
+       "bytes",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100, Ty::U8, 0, 255), in(100, Ty::S8, -128, 127), out(100, Ty::U8), out(100, Ty::S16)},
+       {Buf{0}, Buf{1}, Buf{2}, Buf{3}, 100}},
+      {f, "calls", {2, 1, 1}, {64, 1, 1}, {in(100), out(100)}, {Buf{0}, Buf{1}, 100}},
+      {f, "locals", {2, 1, 1}, {64, 1, 1}, {in(100), out(100)}, {Buf{0}, Buf{1}, 100, 3}},
+      {f,
+       "constants",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100), out(100), known(16, Ty::F32, -1, 1)},
+       {Buf{0}, Buf{1}, 100},
+       0,
+       {{"table", 2}}},
+      {f, "switches", {2, 1, 1}, {64, 1, 1}, {in(100), out(100)}, {Buf{0}, Buf{1}, 100}},
+      {f,
+       "votes",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(128, Ty::F32, -1, 1), out(128, Ty::S32), out(128)},
+       {Buf{0}, Buf{1}, Buf{2}, 128}},
+      {f, "sign_bits", {2, 1, 1}, {64, 1, 1}, {in(100), out(200)}, {Buf{0}, Buf{1}, 100}},
+  };
+}
+
+class Differential : public testing::TestWithParam<Case> {};
+
+TEST_P(Differential, TraceEqualsConcrete) {
+  for (uint32_t seed = 1; seed <= 3; ++seed) expect_trace_equals_concrete(GetParam(), seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Differential, testing::ValuesIn(cases()),
+                         [](const auto& p) { return p.param.kernel; });
+
+}  // namespace
+}  // namespace assay::machine::test
