@@ -1,7 +1,7 @@
 """Functions that are recorded whole, or by a formula of their own, before PyTorch takes them apart.
 
-Recurrent layers stay one step (unrolled, 512 time steps are 130,000 operators); attention is
-written out over the reals, whatever fused kernel a GPU would pick.
+Recurrent layers stay one step: unrolled, 512 time steps are 130,000 operators. A function that
+another function of torch.nn.functional calls is not seen here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from torch.overrides import TorchFunctionMode
 
 from assay.errors import UnsupportedError
 from assay.recorder import Recorder
-
-aten = torch.ops.aten
 
 
 class Composite(TorchFunctionMode):
@@ -77,23 +75,6 @@ def _gru_cell(rec: Recorder, x, h, w_ih, w_hh, b_ih=None, b_hh=None):
     return n + z * (h - n)
 
 
-def _attention(
-    rec: Recorder,
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
-):
-    out, _ = aten._scaled_dot_product_attention_math(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-    )
-    return out
-
-
 _HANDLERS: dict[Any, Callable[..., Any]] = {
     torch.lstm: _rnn("lstm", 2),
     torch.gru: _rnn("gru", 1),
@@ -101,5 +82,4 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     torch.rnn_relu: _rnn("rnn_relu", 1),
     torch.lstm_cell: _lstm_cell,
     torch.gru_cell: _gru_cell,
-    F.scaled_dot_product_attention: _attention,
 }

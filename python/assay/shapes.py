@@ -7,7 +7,7 @@ A *size* is an integer literal assigned at module level, alone (`dim = 64`), in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 # Integers below this are taken for kernel sizes, strides, axes, counts of layers or heads.
 SMALLEST_SIZE = 8
@@ -71,25 +71,28 @@ def _shrunk_batch(value: int) -> int:
 
 def variants(integers: dict[str, int]) -> list[dict[str, int]]:
     """Changes to try, the most telling first. Many will be rejected by the reference."""
-    batches = {k: v for k, v in integers.items() if is_batch(k)}
-    sizes = {k: v for k, v in integers.items() if k not in batches and v >= SMALLEST_SIZE}
+    batches = [k for k in integers if is_batch(k)]
+    sizes = [k for k, v in integers.items() if not is_batch(k) and v >= SMALLEST_SIZE]
+    large = [k for k, v in integers.items() if v >= SMALLEST_SIZE]
+    same = {integers[k] for k in sizes}  # a batch that equals a size may have to stay equal to it
 
-    def changed(names: dict[str, int], rule: Callable[[int], int]) -> dict[str, int]:
-        return {k: rule(v) for k, v in names.items() if rule(v) != v}
+    apart = dict(integers)
+    apart.update({k: _shrunk_batch(integers[k]) for k in batches})
+    apart.update({k: _shrunk_size(integers[k]) for k in sizes})
+    together = dict(apart)
+    together.update({k: _shrunk_size(integers[k]) for k in batches if integers[k] in same})
 
-    plus_one = dict.fromkeys([*batches], 0)
-    shrunk = changed(sizes, _shrunk_size) | changed(batches, _shrunk_batch)
-    small = {**integers, **shrunk}
-    out = [
-        shrunk,
-        {**shrunk, **{k: small[k] + 1 for k in plus_one}},  # batch + 1
-        {**shrunk, **{k: small[k] + 1 for k in sizes}},  # every size odd or one more
-        {**shrunk, **{k: small[k] - 1 for k in sizes}},
-    ]
-    out += [{**shrunk, k: small[k] + 1} for k in sizes]  # one size at a time
-    out += [{k: v + 1} for k, v in batches.items()]
-    out += [{k: rule} for k, rule in changed(sizes, _shrunk_size).items()]
-    out += [{k: v + 1} for k, v in sizes.items()]
+    def moved(base: dict[str, int], names: list[str], by: int) -> dict[str, int]:
+        return {**base, **{k: base[k] + by for k in names}}
+
+    out = []
+    for base in (apart, together):
+        out += [base, moved(base, batches, 1), moved(base, sizes, 1), moved(base, sizes, -1)]
+    out += [moved(together, large, 1)]
+    out += [moved(base, [k], 1) for k in sizes for base in (apart, together)]
+    out += [moved(integers, [k], 1) for k in batches]
+    out += [{**integers, k: apart[k]} for k in sizes]
+    out += [moved(integers, [k], 1) for k in sizes]
     unique: list[dict[str, int]] = []
     for change in out:
         effective = {k: v for k, v in change.items() if integers[k] != v and v > 0}

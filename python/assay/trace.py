@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from assay import reference as ref
@@ -169,6 +170,7 @@ class Tracer:
         try:
             with (
                 torch.no_grad(),
+                sdpa_kernel(SDPBackend.MATH),  # attention written out, whatever a GPU would pick
                 self.mode,
                 Composite(self.recorder, self.device),
                 self.recorder,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from assay import export
+from assay import export, shapes
+from conftest import ROOT
 from interpreter import Machine
 from references import REFERENCES, module, simple
 from torch.utils._pytree import tree_leaves
@@ -277,3 +281,69 @@ def test_altered_shapes(tmp_path: Path) -> None:
     code, out = export_text(tmp_path, text, "--altered", "9")
     assert any(dict(s["changed"]).get("dim") == 129 for s in out["skipped"])
     assert all("RuntimeError" in s["reason"] for s in out["skipped"])
+
+
+def test_altered_shapes_keep_equal_sizes_equal(tmp_path: Path) -> None:
+    text = simple("return x @ x").replace("= 3", "= 512").replace("dim = 10", "dim = 512")
+    code, out = export_text(tmp_path, text, "--altered", "2")
+    assert code == 0
+    sizes = [p["outputs"][0]["shape"] for p in out["programs"]]
+    assert sizes == [[512, 512], [128, 128], [129, 129]]
+
+
+def test_remainders_survive_shrinking() -> None:
+    for size in (1000, 1001, 4095, 131072, 300):
+        (change,) = [v for v in shapes.variants({"k": size}) if v["k"] < size][:1]
+        assert change["k"] < 256
+        assert all(change["k"] % m == size % m for m in (32, 64, 128))
+
+
+def test_module_integers() -> None:
+    source = "a = 3\nb: int = 4\nc, d = 5, 6\ne = (7, 8)\nf = a * 2\ng = True\nh = 1.0\n"
+    want = {"a": 3, "b": 4, "c": 5, "d": 6, "e[0]": 7, "e[1]": 8}
+    assert shapes.module_integers(source) == want
+
+
+def test_cache_needs_no_torch(tmp_path: Path) -> None:
+    ref, out = tmp_path / "ref.py", tmp_path / "out.json"
+    ref.write_text(REFERENCES["relu"])
+    code = (
+        "import sys; from assay import export; "
+        f"rc = export.main([{str(ref)!r}, '-o', {str(out)!r}]); print(rc, 'torch' in sys.modules)"
+    )
+    environment = {"ASSAY_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "python")}
+
+    def run() -> str:
+        out.unlink(missing_ok=True)
+        result = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        return result.stdout.strip()
+
+    assert run() == "0 True"
+    first = out.read_text()
+    assert run() == "0 False"
+    assert out.read_text() == first
+    ref.write_text(REFERENCES["relu"] + "\n")
+    assert run() == "0 True"
+
+
+def test_references_with_modules_beside_them_are_not_cached(tmp_path: Path) -> None:
+    (tmp_path / "helper_of_reference.py").write_text("SCALE = 2\n")
+    ref, out = tmp_path / "ref.py", tmp_path / "out.json"
+    ref.write_text("import helper_of_reference\n" + REFERENCES["relu"])
+    os.environ["ASSAY_CACHE"] = str(tmp_path / "cache")
+    try:
+        assert export.main([str(ref), "-o", str(out)]) == 0
+    finally:
+        os.environ["ASSAY_CACHE"] = "/nonexistent"
+    assert not list((tmp_path / "cache").rglob("*.json"))
+
+
+def test_random_operators_stay_operators(tmp_path: Path) -> None:
+    text = module("pass", "return F.dropout(x, 0.2, self.training)", "torch.randn(4, 5)")
+    program = export_text(tmp_path, text)[1]["programs"][0]
+    assert [s["op"] for s in program["steps"]] == ["aten::native_dropout"]
+    assert program["steps"][0]["args"][1:] == [0.2, True]
+    program = export_text(tmp_path, text, "--eval")[1]["programs"][0]
+    assert program["steps"] == []
