@@ -12,7 +12,9 @@ file(GLOB host_rt CONFIGURE_DEPENDS ${host_dir}/standalone/rt/*.cpp)
 file(GLOB host_cudart CONFIGURE_DEPENDS ${host_dir}/standalone/cudart/*.cpp)
 
 add_library(assay_record SHARED ${host_rt})
-target_include_directories(assay_record PUBLIC ${CMAKE_SOURCE_DIR}/src ${host_dir}/include)
+target_include_directories(assay_record PUBLIC ${CMAKE_SOURCE_DIR}/src)
+# As nvcc sees them: system headers.
+target_include_directories(assay_record SYSTEM PRIVATE ${host_dir}/include ${ASSAY_CUDA_INCLUDE})
 target_link_libraries(assay_record PRIVATE assay_tensor assay_program assay_ptx
                                            nlohmann_json::nlohmann_json PkgConfig::ZSTD)
 target_link_options(assay_record PRIVATE -Wl,--exclude-libs,ALL)
@@ -40,7 +42,8 @@ foreach(version 12 13)
 endforeach()
 
 add_executable(assay-host-runner ${host_dir}/standalone/runner.cpp ${host_dir}/standalone/confine.cpp)
-target_include_directories(assay-host-runner PRIVATE ${CMAKE_SOURCE_DIR}/src ${host_dir}/include)
+target_include_directories(assay-host-runner PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(assay-host-runner SYSTEM PRIVATE ${host_dir}/include)
 target_link_libraries(assay-host-runner PRIVATE assay_record nlohmann_json::nlohmann_json
                                                 tl::expected ${ASSAY_SECCOMP} dl)
 target_link_options(assay-host-runner PRIVATE -Wl,--no-as-needed

@@ -45,7 +45,7 @@ constexpr Row kRows[] = {
     {"__nv_bfloat162", "cuda_bf16.h"}, {"nv_bfloat16", "cuda_bf16.h"},
     {"__bfloat162float", "cuda_bf16.h"}, {"__float2bfloat16", "cuda_bf16.h"},
     {"cublasSgemm", "cublas_v2.h"}, {"cublasHandle_t", "cublas_v2.h"},
-    {"getCurrentCUDABlasHandle", "cublas_v2.h"},
+    {"getCurrentCUDABlasHandle", "cublas_v2.h"}, {"functional", "assay/nn.h"},
 };
 // clang-format on
 
@@ -77,7 +77,7 @@ std::vector<std::string> needed_headers(const std::string& text) {
                   word != "half2" && word != "nv_bfloat16" && word.compare(0, 6, "cublas") != 0 &&
                   word != "getCurrentCUDABlasHandle";
     if (qualified || !common || word == "printf" || word == "fprintf" || word == "snprintf" ||
-        word == "assert" || word == "memcpy" || word == "memset") {
+        word == "assert" || word == "functional" || word == "memcpy" || word == "memset") {
       for (const Row& row : kRows) {
         if (word == row.name) add(row.header);
       }

@@ -1,11 +1,12 @@
 #pragma once
-// What <torch/extension.h> brings.
+// What <torch/extension.h> brings. torch::nn::functional comes where a source names it (see
+// source_scan.cpp).
 #include <cmath>
 
 #include "assay/cuda.h"
 #include "assay/dispatch.h"
-#include "assay/nn.h"
 #include "assay/python.h"
+#include "assay/torch.h"
 
 namespace torch {
 template <class R, class... A>

@@ -49,113 +49,41 @@ struct DeprecatedTypeProperties {
 
 }  // namespace at
 
-namespace assay_abi {
-Value value_of(const at::Tensor& t);
-// An argument of any type that operators take.
-struct Arg : Value {
-  Arg() = default;
-  Arg(std::nullopt_t) {}
-#define ASSAY_ARG(T, t, field, type) \
-  Arg(T v) {                         \
-    tag = t;                         \
-    field = static_cast<type>(v);    \
-  }
-  ASSAY_ARG(bool, Bool, i, int64_t)
-  ASSAY_ARG(int, Int, i, int64_t)
-  ASSAY_ARG(unsigned, Int, i, int64_t)
-  ASSAY_ARG(long, Int, i, int64_t)
-  ASSAY_ARG(long long, Int, i, int64_t)
-  ASSAY_ARG(unsigned long, Int, i, int64_t)
-  ASSAY_ARG(float, Double, d, double)
-  ASSAY_ARG(double, Double, d, double)
-  ASSAY_ARG(c10::ScalarType, Dtype, tensor, int32_t)
-#undef ASSAY_ARG
-  Arg(const at::Tensor& t) : Value(value_of(t)) {}
-  Arg(const c10::Scalar& s) {
-    tag = s.assay_kind();
-    i = s.isFloatingPoint() ? 0 : s.toLong();
-    d = s.toDouble();
-  }
-  Arg(const char* s) {
-    tag = Str;
-    p = s;
-    n = __builtin_strlen(s);
-  }
-  Arg(const std::string& s) {
-    tag = Str;
-    p = s.data();
-    n = s.size();
-  }
-  Arg(c10::IntArrayRef v) {
-    tag = Ints;
-    p = v.data();
-    n = v.size();
-  }
-  Arg(c10::ArrayRef<double> v) {
-    tag = Doubles;
-    p = v.data();
-    n = v.size();
-  }
-  Arg(at::TensorList v) {
-    tag = Tensors;
-    p = v.data();
-    n = v.size();
-  }
-  template <class T>
-  Arg(const std::optional<T>& v) {
-    if (v) *this = Arg(*v);
-  }
-};
-using Args = std::initializer_list<Arg>;
-// dim arguments: none, one integer, or a list.
-struct DimArg {
-  bool has = false, single = false;
-  int64_t value = 0;
-  c10::IntArrayRef list;
-  DimArg() = default;
-  DimArg(std::nullopt_t) {}
-  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
-  DimArg(T v) : has(true), single(true), value(v) {}
-  DimArg(c10::IntArrayRef v) : has(true), list(v) {}
-  DimArg(const std::vector<int64_t>& v) : has(true), list(v) {}
-  DimArg(std::initializer_list<int64_t> v) : has(v.size() != 0), list(v) {}
-  template <size_t N>
-  DimArg(const std::array<int64_t, N>& v) : has(true), list(v) {}
-  DimArg(const std::optional<c10::IntArrayRef>& v) : has(v.has_value()) {
-    if (v) list = *v;
-  }
-  c10::IntArrayRef ref() const { return single ? c10::IntArrayRef(value) : list; }
-  Arg arg() const { return has ? Arg(ref()) : Arg(); }
-};
-struct ScalarArg {
-  std::optional<c10::Scalar> value;
-  ScalarArg() = default;
-  ScalarArg(std::nullopt_t) {}
-  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  ScalarArg(T v) : value(v) {}
-  ScalarArg(c10::Scalar v) : value(v) {}
-  ScalarArg(const std::optional<c10::Scalar>& v) : value(v) {}
-  Arg arg() const { return value ? Arg(*value) : Arg(); }
-};
-inline size_t run(const char* name, Args args, int32_t* outs, size_t n) {
-  Value values[32];
-  size_t k = 0;
-  for (const Arg& a : args) values[k++] = a;
-  return assay_op(name, values, k, outs, n);
-}
-at::Tensor one(const char* name, Args args);
-template <class T = at::Tensor>
-std::tuple<T, T> two(const char* name, Args args);
-template <class T = at::Tensor>
-std::tuple<T, T, T> three(const char* name, Args args);
-template <class T = at::Tensor>
-std::vector<T> list(const char* name, Args args);
-}  // namespace assay_abi
-
 namespace at {
 
-using OptionalIntArrayRef = assay_abi::DimArg;
-using OptionalScalar = assay_abi::ScalarArg;
+// A dim argument: none, one integer, or a list.
+struct OptionalIntArrayRef {
+  bool has = false, single = false;
+  int64_t value = 0;
+  IntArrayRef list;
+  OptionalIntArrayRef() = default;
+  OptionalIntArrayRef(std::nullopt_t) {}
+  template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
+  OptionalIntArrayRef(T v) : has(true), single(true), value(v) {}
+  OptionalIntArrayRef(IntArrayRef v) : has(true), list(v) {}
+  OptionalIntArrayRef(const std::vector<int64_t>& v) : has(true), list(v) {}
+  OptionalIntArrayRef(std::initializer_list<int64_t> v) : has(v.size() != 0), list(v) {}
+  template <size_t N>
+  OptionalIntArrayRef(const std::array<int64_t, N>& v) : has(true), list(v) {}
+  OptionalIntArrayRef(const std::optional<IntArrayRef>& v) : has(v.has_value()) {
+    if (v) list = *v;
+  }
+  IntArrayRef ref() const { return single ? IntArrayRef(value) : list; }
+};
+struct OptionalScalar {
+  std::optional<Scalar> value;
+  OptionalScalar() = default;
+  OptionalScalar(std::nullopt_t) {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  OptionalScalar(T v) : value(v) {}
+  OptionalScalar(Scalar v) : value(v) {}
+  OptionalScalar(const std::optional<Scalar>& v) : value(v) {}
+};
+}  // namespace at
+
+#include "assay/bodies.h"
+
+namespace at {
 
 class Tensor {
  public:
@@ -169,65 +97,55 @@ class Tensor {
 
   bool defined() const { return id_ >= 0; }
   void reset() { id_ = -1; }
-  IntArrayRef sizes() const {
-    const int64_t* p;
-    size_t n;
-    assay_sizes(id_, &p, &n);
-    return IntArrayRef(p, n);
-  }
-  IntArrayRef strides() const {
-    const int64_t* p;
-    size_t n;
-    assay_strides(id_, &p, &n);
-    return IntArrayRef(p, n);
-  }
-  int64_t size(int64_t k) const { return wrapped(sizes(), k); }
-  int64_t stride(int64_t k) const { return wrapped(strides(), k); }
-  int64_t dim() const { return static_cast<int64_t>(sizes().size()); }
-  int64_t ndimension() const { return dim(); }
-  int64_t numel() const { return assay_numel(id_); }
-  size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(); }
-  int64_t storage_offset() const { return assay_storage_offset(id_); }
-  ScalarType scalar_type() const { return static_cast<ScalarType>(assay_dtype(id_)); }
-  TypeMeta dtype() const { return TypeMeta(scalar_type()); }
-  size_t itemsize() const { return elementSize(scalar_type()); }
-  size_t element_size() const { return itemsize(); }
-  bool is_cuda() const { return assay_is_cuda(id_); }
-  bool is_cpu() const { return !is_cuda(); }
-  Device device() const { return is_cuda() ? Device(kCUDA, 0) : Device(kCPU); }
-  int64_t get_device() const { return is_cuda() ? 0 : -1; }
-  DeprecatedTypeProperties type() const { return {scalar_type(), is_cuda()}; }
-  Layout layout() const { return kStrided; }
-  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
-  bool is_contiguous(MemoryFormat f = MemoryFormat::Contiguous) const {
-    return assay_is_contiguous(id_, static_cast<int32_t>(f));
-  }
-  bool is_non_overlapping_and_dense() const { return is_contiguous(); }
-  bool is_floating_point() const { return isFloatingType(scalar_type()); }
-  bool is_complex() const { return false; }
-  bool is_sparse() const { return false; }
-  bool is_quantized() const { return false; }
-  bool is_same(const Tensor& o) const { return id_ == o.id_; }
-  bool is_alias_of(const Tensor& o) const { return assay_same_storage(id_, o.id_); }
-  bool requires_grad() const { return assay_requires_grad(id_); }
-  const Tensor& requires_grad_(bool = true) const { return *this; }
-  const Tensor& set_requires_grad(bool) const { return *this; }
-  MemoryFormat suggest_memory_format() const {
-    return dim() == 4 && !is_contiguous() && is_contiguous(MemoryFormat::ChannelsLast)
-               ? MemoryFormat::ChannelsLast
-               : MemoryFormat::Contiguous;
-  }
-  Tensor data() const { return *this; }
-  Tensor grad() const { return Tensor(); }
-  std::string toString() const { return type().toString(); }
-  std::string assay_text() const { return assay_tensor_text(id_); }
-  void print() const {}
+  ASSAY_FN IntArrayRef sizes() const
+      ASSAY_BODY(const int64_t* p; size_t n; assay_sizes(id_, &p, &n);
+                 return IntArrayRef(p, n);) ASSAY_FN IntArrayRef strides() const
+      ASSAY_BODY(const int64_t* p; size_t n; assay_strides(id_, &p, &n);
+                 return IntArrayRef(p, n);) ASSAY_FN int64_t size(int64_t k) const
+      ASSAY_BODY(return wrapped(sizes(), k);) ASSAY_FN int64_t stride(int64_t k) const
+      ASSAY_BODY(return wrapped(strides(), k);) ASSAY_FN int64_t dim() const
+      ASSAY_BODY(return static_cast<int64_t>(sizes().size());) ASSAY_FN int64_t ndimension() const
+      ASSAY_BODY(return dim();) ASSAY_FN int64_t numel() const
+      ASSAY_BODY(return assay_numel(id_);) ASSAY_FN size_t nbytes() const
+      ASSAY_BODY(return static_cast<size_t>(numel()) * itemsize();) ASSAY_FN int64_t
+      storage_offset() const ASSAY_BODY(return assay_storage_offset(id_);) ASSAY_FN ScalarType
+      scalar_type() const
+      ASSAY_BODY(return static_cast<ScalarType>(assay_dtype(id_));) ASSAY_FN TypeMeta dtype() const
+      ASSAY_BODY(return TypeMeta(scalar_type());) ASSAY_FN size_t itemsize() const
+      ASSAY_BODY(return elementSize(scalar_type());) ASSAY_FN size_t element_size() const
+      ASSAY_BODY(return itemsize();) ASSAY_FN bool is_cuda() const
+      ASSAY_BODY(return assay_is_cuda(id_);) ASSAY_FN bool is_cpu() const
+      ASSAY_BODY(return !is_cuda();) ASSAY_FN Device device() const
+      ASSAY_BODY(return is_cuda() ? Device(kCUDA, 0) : Device(kCPU);) ASSAY_FN int64_t
+      get_device() const ASSAY_BODY(return is_cuda() ? 0 : -1;) ASSAY_FN DeprecatedTypeProperties
+      type() const ASSAY_BODY(return {scalar_type(), is_cuda()};) ASSAY_FN Layout layout() const
+      ASSAY_BODY(return kStrided;) ASSAY_FN TensorOptions options() const
+      ASSAY_BODY(return TensorOptions(scalar_type()).device(device());) ASSAY_FN
+      bool is_contiguous(MemoryFormat f = MemoryFormat::Contiguous) const
+      ASSAY_BODY(return assay_is_contiguous(id_, static_cast<int32_t>(f));) ASSAY_FN
+      bool is_non_overlapping_and_dense() const ASSAY_BODY(return is_contiguous();) ASSAY_FN
+      bool is_floating_point() const ASSAY_BODY(return isFloatingType(scalar_type());) ASSAY_FN
+      bool is_complex() const ASSAY_BODY(return false;) ASSAY_FN bool is_sparse() const
+      ASSAY_BODY(return false;) ASSAY_FN bool is_quantized() const
+      ASSAY_BODY(return false;) ASSAY_FN bool is_same(const Tensor& o) const
+      ASSAY_BODY(return id_ == o.id_;) ASSAY_FN bool is_alias_of(const Tensor& o) const
+      ASSAY_BODY(return assay_same_storage(id_, o.id_);) ASSAY_FN bool requires_grad() const
+      ASSAY_BODY(return assay_requires_grad(id_);) ASSAY_FN const Tensor& requires_grad_(
+          bool = true) const
+      ASSAY_BODY(return *this;) ASSAY_FN const Tensor& set_requires_grad(bool) const
+      ASSAY_BODY(return *this;) ASSAY_FN MemoryFormat suggest_memory_format() const
+      ASSAY_BODY(return dim() == 4 && !is_contiguous() && is_contiguous(MemoryFormat::ChannelsLast)
+                            ? MemoryFormat::ChannelsLast
+                            : MemoryFormat::Contiguous;) ASSAY_FN Tensor data() const
+      ASSAY_BODY(return *this;) ASSAY_FN Tensor grad() const
+      ASSAY_BODY(return Tensor();) ASSAY_FN std::string toString() const
+      ASSAY_BODY(return type().toString();) ASSAY_FN std::string assay_text() const
+      ASSAY_BODY(return assay_tensor_text(id_);) ASSAY_FN void print() const ASSAY_BODY()
 
-  void* data_ptr() const { return assay_data_ptr(id_, -1); }
-  const void* const_data_ptr() const { return data_ptr(); }
-  void* mutable_data_ptr() const { return data_ptr(); }
-  template <class T>
-  T* data_ptr() const {
+          ASSAY_FN void* data_ptr() const ASSAY_BODY(return assay_data_ptr(id_, -1);) ASSAY_FN const
+      void* const_data_ptr() const ASSAY_BODY(return data_ptr();) ASSAY_FN
+      void* mutable_data_ptr() const ASSAY_BODY(return data_ptr();) template <class T>
+      T* data_ptr() const {
     using U = std::remove_cv_t<T>;
     return static_cast<T*>(
         assay_data_ptr(id_, static_cast<int32_t>(CppTypeToScalarType<U>::value)));
@@ -244,15 +162,11 @@ class Tensor {
   T* data() const {
     return data_ptr<T>();
   }
-  Scalar item() const {
-    double d = 0;
-    int64_t i = 0;
-    assay_item(id_, &d, &i);
-    if (is_floating_point()) return Scalar(d);
-    return scalar_type() == kBool ? Scalar(i != 0) : Scalar(i);
-  }
-  template <class T>
-  T item() const {
+  ASSAY_FN Scalar item() const
+      ASSAY_BODY(double d = 0; int64_t i = 0; assay_item(id_, &d, &i);
+                 if (is_floating_point()) return Scalar(d);
+                 return scalar_type() == kBool ? Scalar(i != 0) : Scalar(i);) template <class T>
+      T item() const {
     return item().to<T>();
   }
   template <class T, size_t N>
@@ -282,78 +196,78 @@ class Tensor {
   }
 
   // Copies and moves between devices and types.
-  Tensor contiguous(MemoryFormat f = MemoryFormat::Contiguous) const {
-    return assay_abi::one("contiguous", {*this, static_cast<int>(f)});
-  }
-  Tensor clone(std::optional<MemoryFormat> f = std::nullopt) const {
-    return assay_abi::one("clone", {*this, static_cast<int>(f.value_or(MemoryFormat::Preserve))});
-  }
-  Tensor clone(TensorOptions) const { return clone(); }
-  Tensor to(const TensorOptions& o, bool = false, bool copy = false,
-            std::optional<MemoryFormat> = std::nullopt) const {
-    assay_abi::Arg t, d;
-    if (o.dtype_) t = assay_abi::Arg(*o.dtype_);
-    if (o.device_) d = assay_abi::Arg(o.device_->is_cuda());
-    return assay_abi::one("to", {*this, t, d, copy});
-  }
-  Tensor to(ScalarType t, bool = false, bool copy = false) const {
-    return to(TensorOptions(t), false, copy);
-  }
-  Tensor to(TypeMeta t, bool = false, bool copy = false) const {
-    return to(TensorOptions(t), false, copy);
-  }
-  Tensor to(Device d, bool = false, bool copy = false) const {
-    return to(TensorOptions(d), false, copy);
-  }
-  Tensor to(DeviceType d, bool = false, bool copy = false) const {
-    return to(TensorOptions(d), false, copy);
-  }
-  Tensor to(Device d, ScalarType t, bool = false, bool copy = false) const {
-    return to(TensorOptions(t).device(d), false, copy);
-  }
-  Tensor to(const Tensor& o) const { return to(o.options()); }
-  Tensor type(ScalarType t) const { return to(t); }
-  Tensor type_as(const Tensor& o) const { return to(o.options()); }
-  Tensor toType(ScalarType t) const { return to(t); }
-  Tensor cuda() const { return to(kCUDA); }
-  Tensor cpu() const { return to(kCPU); }
-  Tensor to(const char* d) const { return to(Device(d)); }
-  Tensor new_empty(IntArrayRef s, TensorOptions o = {}) const { return make("empty", s, o); }
-  Tensor new_zeros(IntArrayRef s, TensorOptions o = {}) const { return make("zeros", s, o); }
-  Tensor new_ones(IntArrayRef s, TensorOptions o = {}) const { return make("ones", s, o); }
-  Tensor new_full(IntArrayRef s, Scalar v, TensorOptions o = {}) const {
-    TensorOptions w = merged(o);
-    return assay_abi::one("full", {s, v, w.dtype().toScalarType(), w.device().is_cuda()});
-  }
+  ASSAY_FN Tensor contiguous(MemoryFormat f = MemoryFormat::Contiguous) const
+      ASSAY_BODY(return assay_abi::one("contiguous", {*this, static_cast<int>(f)});) ASSAY_FN Tensor
+      clone(std::optional<MemoryFormat> f = std::nullopt) const
+      ASSAY_BODY(return assay_abi::one("clone",
+                                       {*this, static_cast<int>(f.value_or(
+                                                   MemoryFormat::Preserve))});) ASSAY_FN Tensor
+      clone(TensorOptions) const ASSAY_BODY(return clone();) ASSAY_FN Tensor
+      to(const TensorOptions& o, bool = false, bool copy = false,
+         std::optional<MemoryFormat> = std::nullopt) const
+      ASSAY_BODY(assay_abi::Arg t, d; if (o.dtype_) t = assay_abi::Arg(*o.dtype_);
+                 if (o.device_) d = assay_abi::Arg(o.device_->is_cuda());
+                 return assay_abi::one("to", {*this, t, d, copy});) ASSAY_FN Tensor
+      to(ScalarType t, bool = false, bool copy = false) const
+      ASSAY_BODY(return to(TensorOptions(t), false, copy);) ASSAY_FN Tensor
+      to(TypeMeta t, bool = false, bool copy = false) const
+      ASSAY_BODY(return to(TensorOptions(t), false, copy);) ASSAY_FN Tensor
+      to(Device d, bool = false, bool copy = false) const
+      ASSAY_BODY(return to(TensorOptions(d), false, copy);) ASSAY_FN Tensor
+      to(DeviceType d, bool = false, bool copy = false) const
+      ASSAY_BODY(return to(TensorOptions(d), false, copy);) ASSAY_FN Tensor
+      to(Device d, ScalarType t, bool = false, bool copy = false) const
+      ASSAY_BODY(return to(TensorOptions(t).device(d), false, copy);) ASSAY_FN Tensor
+      to(const Tensor& o) const ASSAY_BODY(return to(o.options());) ASSAY_FN Tensor
+      type(ScalarType t) const ASSAY_BODY(return to(t);) ASSAY_FN Tensor
+      type_as(const Tensor& o) const ASSAY_BODY(return to(o.options());) ASSAY_FN Tensor
+      toType(ScalarType t) const ASSAY_BODY(return to(t);) ASSAY_FN Tensor cuda() const
+      ASSAY_BODY(return to(kCUDA);) ASSAY_FN Tensor cpu() const
+      ASSAY_BODY(return to(kCPU);) ASSAY_FN Tensor to(const char* d) const
+      ASSAY_BODY(return to(Device(d));) ASSAY_FN Tensor
+      new_empty(IntArrayRef s, TensorOptions o = {}) const
+      ASSAY_BODY(return make("empty", s, o);) ASSAY_FN Tensor
+      new_zeros(IntArrayRef s, TensorOptions o = {}) const
+      ASSAY_BODY(return make("zeros", s, o);) ASSAY_FN Tensor
+      new_ones(IntArrayRef s, TensorOptions o = {}) const
+      ASSAY_BODY(return make("ones", s, o);) ASSAY_FN Tensor
+      new_full(IntArrayRef s, Scalar v, TensorOptions o = {}) const
+      ASSAY_BODY(TensorOptions w = merged(o);
+                 return assay_abi::one("full",
+                                       {s, v, w.dtype().toScalarType(), w.device().is_cuda()});)
 
-  Tensor operator[](int64_t k) const { return assay_abi::one("select", {*this, 0, k}); }
-  Tensor operator[](const Tensor& k) const {
-    return assay_abi::one("index", {*this, TensorList(k)});
-  }
-  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+          ASSAY_FN Tensor
+          operator[](int64_t k) const
+      ASSAY_BODY(return assay_abi::one("select", {*this, 0, k});) ASSAY_FN Tensor
+      operator[](const Tensor& k) const
+      ASSAY_BODY(return assay_abi::one("index", {*this, TensorList(k)});) Tensor
+      index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(ArrayRef<indexing::TensorIndex> indices) const;
   const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices,
                            const Tensor& v) const;
   const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar v) const;
-  Tensor operator-() const { return assay_abi::one("neg", {*this}); }
-  Tensor operator~() const { return assay_abi::one("bitwise_not", {*this}); }
-#define ASSAY_COMPOUND(op, name)                                                          \
-  const Tensor& operator op(const Tensor& o) const { return in_place(name, {*this, o}); } \
-  const Tensor& operator op(const Scalar& o) const { return in_place(name, {*this, o}); }
-  ASSAY_COMPOUND(+=, "add_")
-  ASSAY_COMPOUND(-=, "sub_")
-  ASSAY_COMPOUND(*=, "mul_")
-  ASSAY_COMPOUND(/=, "div_")
+  ASSAY_FN Tensor operator-() const
+      ASSAY_BODY(return assay_abi::one("neg", {*this});) ASSAY_FN Tensor
+      operator~() const ASSAY_BODY(return assay_abi::one("bitwise_not", {*this});)
+#define ASSAY_COMPOUND(op, name)                                                  \
+  ASSAY_FN const Tensor& operator op(const Tensor& o)                             \
+      const ASSAY_BODY(return in_place(name, {*this, o});) ASSAY_FN const Tensor& \
+      operator op(const Scalar& o) const ASSAY_BODY(return in_place(name, {*this, o});)
+          ASSAY_COMPOUND(+=, "add_") ASSAY_COMPOUND(-=, "sub_") ASSAY_COMPOUND(*=, "mul_")
+              ASSAY_COMPOUND(/=, "div_")
 #undef ASSAY_COMPOUND
 
 #define ASSAY_METHOD(name, params, args) \
-  Tensor name params const { return assay_abi::one(#name, ASSAY_BRACES args); }
-#define ASSAY_METHOD_IN_PLACE(name, params, args) \
-  const Tensor& name params const { return in_place(#name, ASSAY_BRACES args); }
-#define ASSAY_METHOD_PAIR(name, params, args) \
-  std::tuple<Tensor, Tensor> name params const { return assay_abi::two(#name, ASSAY_BRACES args); }
-#define ASSAY_METHOD_LIST(name, params, args) \
-  std::vector<Tensor> name params const { return assay_abi::list(#name, ASSAY_BRACES args); }
+  ASSAY_FN Tensor name params const ASSAY_BODY(return assay_abi::one(#name, ASSAY_BRACES args);)
+#define ASSAY_METHOD_IN_PLACE(name, params, args)                                               \
+  ASSAY_FN const Tensor& name params const ASSAY_BODY(assay_abi::one(#name, ASSAY_BRACES args); \
+                                                      return *this;)
+#define ASSAY_METHOD_PAIR(name, params, args)                       \
+  ASSAY_FN std::tuple<Tensor, Tensor> name params const ASSAY_BODY( \
+      return assay_abi::two(#name, ASSAY_BRACES args);)
+#define ASSAY_METHOD_LIST(name, params, args)                \
+  ASSAY_FN std::vector<Tensor> name params const ASSAY_BODY( \
+      return assay_abi::list(#name, ASSAY_BRACES args);)
 #define ASSAY_BRACES(...) \
   { *this __VA_OPT__(, ) __VA_ARGS__ }
 #include "assay/methods.inc"
@@ -363,37 +277,34 @@ class Tensor {
 #undef ASSAY_METHOD_PAIR
 #undef ASSAY_METHOD_LIST
 
-  bool equal(const Tensor& o) const;
-  void backward() const { assay_unsupported("Tensor::backward"); }
+                  ASSAY_FN bool equal(const Tensor& o) const
+      ASSAY_BODY(return sizes() == o.sizes() && eq(o).all().item().toBool();) ASSAY_FN
+      void backward() const ASSAY_BODY(assay_unsupported("Tensor::backward");)
 
- private:
-  static int64_t wrapped(IntArrayRef v, int64_t k) {
-    int64_t n = static_cast<int64_t>(v.size());
-    if (k < -n || k >= n) {
-      ::c10::detail::raise<IndexError>("", "Dimension out of range (expected to be in range of [",
-                                       -n, ", ", n - 1, "], but got ", k, ")");
-    }
-    return v[static_cast<size_t>(k < 0 ? k + n : k)];
-  }
-  void check_rank(size_t n) const {
-    TORCH_CHECK(static_cast<size_t>(dim()) == n, "TensorAccessor expected ", n,
-                " dims but tensor has ", dim());
-  }
-  TensorOptions merged(const TensorOptions& o) const {
-    TensorOptions w = options();
-    if (o.dtype_) w.dtype_ = o.dtype_;
-    if (o.device_) w.device_ = o.device_;
-    return w;
-  }
-  Tensor make(const char* name, IntArrayRef s, const TensorOptions& o) const {
-    TensorOptions w = merged(o);
-    return assay_abi::one(name, {s, w.dtype().toScalarType(), w.device().is_cuda()});
-  }
-  const Tensor& in_place(const char* name, assay_abi::Args args) const {
+          private
+      : ASSAY_FN static int64_t wrapped(IntArrayRef v, int64_t k)
+            ASSAY_BODY(int64_t n = static_cast<int64_t>(v.size()); if (k < -n || k >= n) {
+              ::c10::detail::raise<IndexError>(
+                  "", "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+                  "], but got ", k, ")");
+            } return v[static_cast<size_t>(k < 0 ? k + n : k)];) ASSAY_FN
+        void check_rank(size_t n) const
+        ASSAY_BODY(TORCH_CHECK(static_cast<size_t>(dim()) == n, "TensorAccessor expected ", n,
+                               " dims but tensor has ", dim());) ASSAY_FN TensorOptions
+        merged(const TensorOptions& o) const
+        ASSAY_BODY(TensorOptions w = options(); if (o.dtype_) w.dtype_ = o.dtype_;
+                   if (o.device_) w.device_ = o.device_; return w;) ASSAY_FN Tensor
+        make(const char* name, IntArrayRef s, const TensorOptions& o) const
+        ASSAY_BODY(TensorOptions w = merged(o);
+                   return assay_abi::one(name,
+                                         {s, w.dtype().toScalarType(), w.device().is_cuda()});)
+#if defined(ASSAY_BODIES)
+            const Tensor& in_place(const char* name, assay_abi::Args args) const {
     int32_t out = -1;
     assay_abi::run(name, args, &out, 1);
     return *this;
   }
+#endif
 
   int32_t id_ = -1;
 };
@@ -416,45 +327,13 @@ struct TensorIndex {
 };
 }  // namespace indexing
 
-inline Tensor Tensor::index(ArrayRef<indexing::TensorIndex> indices) const {
-  std::vector<int64_t> code;
-  std::vector<Tensor> tensors;
-  for (const indexing::TensorIndex& k : indices) {
-    code.insert(code.end(), {k.kind, k.a, k.b, k.c});
-    if (k.kind == 4) tensors.push_back(k.tensor);
-  }
-  return assay_abi::one("index_general", {*this, IntArrayRef(code), TensorList(tensors)});
-}
-inline Tensor Tensor::index(std::initializer_list<indexing::TensorIndex> indices) const {
-  return index(ArrayRef<indexing::TensorIndex>(indices.begin(), indices.size()));
-}
-inline const Tensor& Tensor::index_put_(std::initializer_list<indexing::TensorIndex> indices,
-                                        const Tensor& v) const {
-  for (const indexing::TensorIndex& k : indices) {
-    if (k.kind == 4) assay_unsupported("index_put_ with a tensor of indices");
-  }
-  index(indices).in_place("copy_", {index(indices), v});
-  return *this;
-}
-inline const Tensor& Tensor::index_put_(std::initializer_list<indexing::TensorIndex> indices,
-                                        Scalar v) const {
-  for (const indexing::TensorIndex& k : indices) {
-    if (k.kind == 4) assay_unsupported("index_put_ with a tensor of indices");
-  }
-  index(indices).in_place("fill_", {index(indices), v});
-  return *this;
-}
-
-#define ASSAY_OPERATOR(op, name)                                \
-  inline Tensor operator op(const Tensor& a, const Tensor& b) { \
-    return assay_abi::one(name, {a, b});                        \
-  }                                                             \
-  inline Tensor operator op(const Tensor& a, const Scalar& b) { \
-    return assay_abi::one(name, {a, b});                        \
-  }                                                             \
-  inline Tensor operator op(const Scalar& a, const Tensor& b) { \
-    return assay_abi::one("r" name, {b, a});                    \
-  }
+#define ASSAY_OPERATOR(op, name)                                           \
+  ASSAY_FN Tensor operator op(const Tensor& a, const Tensor& b)            \
+      ASSAY_BODY(return assay_abi::one(name, {a, b});) ASSAY_FN Tensor     \
+      operator op(const Tensor& a, const Scalar& b)                        \
+          ASSAY_BODY(return assay_abi::one(name, {a, b});) ASSAY_FN Tensor \
+          operator op(const Scalar& a, const Tensor& b)                    \
+              ASSAY_BODY(return assay_abi::one("r" name, {b, a});)
 ASSAY_OPERATOR(+, "add")
 ASSAY_OPERATOR(-, "sub")
 ASSAY_OPERATOR(*, "mul")
@@ -506,6 +385,37 @@ auto operator<<(C& stream, const TypeMeta& t) -> decltype(stream.flush(), stream
 }
 }  // namespace caffe2
 
+#if defined(ASSAY_BODIES)
+namespace at {
+ASSAY_FN Tensor Tensor::index(ArrayRef<indexing::TensorIndex> indices) const {
+  std::vector<int64_t> code;
+  std::vector<Tensor> tensors;
+  for (const indexing::TensorIndex& k : indices) {
+    code.insert(code.end(), {k.kind, k.a, k.b, k.c});
+    if (k.kind == 4) tensors.push_back(k.tensor);
+  }
+  return assay_abi::one("index_general", {*this, IntArrayRef(code), TensorList(tensors)});
+}
+ASSAY_FN Tensor Tensor::index(std::initializer_list<indexing::TensorIndex> indices) const {
+  return index(ArrayRef<indexing::TensorIndex>(indices.begin(), indices.size()));
+}
+ASSAY_FN const Tensor& Tensor::index_put_(std::initializer_list<indexing::TensorIndex> indices,
+                                          const Tensor& v) const {
+  for (const indexing::TensorIndex& k : indices) {
+    if (k.kind == 4) assay_unsupported("index_put_ with a tensor of indices");
+  }
+  index(indices).in_place("copy_", {index(indices), v});
+  return *this;
+}
+ASSAY_FN const Tensor& Tensor::index_put_(std::initializer_list<indexing::TensorIndex> indices,
+                                          Scalar v) const {
+  for (const indexing::TensorIndex& k : indices) {
+    if (k.kind == 4) assay_unsupported("index_put_ with a tensor of indices");
+  }
+  index(indices).in_place("fill_", {index(indices), v});
+  return *this;
+}
+}  // namespace at
 namespace assay_abi {
 inline Value value_of(const at::Tensor& t) {
   Value v;
@@ -539,3 +449,4 @@ std::vector<T> list(const char* name, Args args) {
   return v;
 }
 }  // namespace assay_abi
+#endif
