@@ -220,6 +220,24 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   return pairs;
 }
 
+Sides describe_sides(const Pair& pair, const CheckRequest& request) {
+  Sides sides;
+  const Program& reference = pair.reference;
+  sides.arguments =
+      pair.candidate.arguments.empty() ? reference.arguments : pair.candidate.arguments;
+  sides.functional =
+      reference.form == "functional" && sides.arguments.size() == reference.arguments.size();
+  for (const program::TensorView& view : reference.mutated) {
+    std::string& source = sides.mutated.emplace_back();
+    for (const Argument& a : reference.arguments)
+      if (const auto* t = std::get_if<program::TensorView>(&a.value); t && t->buffer == view.buffer)
+        source = a.source;
+  }
+  sides.entry = request.entry;
+  sides.eval = request.eval;
+  return sides;
+}
+
 }  // namespace
 
 Result<Verdict> check_files(const CheckRequest& request) {
@@ -247,6 +265,10 @@ Result<Verdict> check_files(const CheckRequest& request) {
   ASSAY_TRY(Verdict v, check_programs(pairs, options));
   v.candidate = request.candidate;
   v.reference = request.reference;
+  v.sides = describe_sides(pairs[0], request);
+  for (ShapeResult& shape : v.shapes)
+    for (const Pair& pair : pairs)
+      if (pair.change == shape.change) shape.changed = pair.reference.changed;
   v.findings.insert(v.findings.end(), notes.begin(), notes.end());
   timings.insert(timings.end(), v.timings.begin(), v.timings.end());
   v.timings = std::move(timings);

@@ -93,9 +93,19 @@ struct Timing {
   double seconds = 0;
 };
 
+// What a witness script needs beside the witness (report/scripts.h).
+struct Sides {
+  std::vector<program::Argument> arguments;  // what the candidate takes
+  bool functional = false;                   // the reference's module_fn takes the same
+  std::vector<std::string> mutated;          // sources of Program::mutated of the reference
+  std::string entry;
+  bool eval = false;
+};
+
 // A check at one shape.
 struct ShapeResult {
   std::string change;  // "" for the given shape, else "batch_size=17"
+  std::vector<std::pair<std::string, int64_t>> changed;  // the same, as Program::changed
   VerdictKind kind = VerdictKind::Unknown;
   std::vector<OutputCoverage> outputs;
   std::vector<LocationResult> results;  // everything that is not Proved, worst first
@@ -113,6 +123,7 @@ struct Verdict {
   std::vector<Timing> timings;
   uint64_t peak_memory = 0;          // bytes
   std::string candidate, reference;  // file names
+  Sides sides;
 };
 
 }  // namespace assay::check

@@ -15,7 +15,7 @@ void for_lanes(uint32_t mask, F&& f) {
   for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
 }
 
-void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = 0; }
+void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = r.lazy = 0; }
 
 }  // namespace
 
@@ -222,6 +222,10 @@ FieldDomain::Cell FieldDomain::bits_cell(Ty type, uint64_t bits) {
 
 FieldDomain::Cell FieldDomain::cell(const Row& row, int lane, Ty type) {
   const uint32_t bit = 1u << lane;
+  if (row.lazy & bit) {
+    const Pair p = force(static_cast<uint32_t>(row.v[lane]));
+    return {p.v, (row.taint & bit) != 0 ? -1.0 - p.e : p.e};
+  }
   if (row.raw & bit) return bits_cell(type, std::bit_cast<uint64_t>(row.v[lane]));
   if (row.undef & bit) return {-3.0 - row.v[lane], 0};
   if (row.pinf & bit) return {-1.0, 0};
@@ -231,7 +235,8 @@ FieldDomain::Cell FieldDomain::cell(const Row& row, int lane, Ty type) {
 
 void FieldDomain::set_lane(Row& row, int lane, const Cell& cell) const {
   const uint32_t bit = 1u << lane;
-  row.raw &= ~bit, row.pinf &= ~bit, row.ninf &= ~bit, row.undef &= ~bit, row.taint &= ~bit;
+  row.raw &= ~bit, row.pinf &= ~bit, row.ninf &= ~bit, row.undef &= ~bit, row.taint &= ~bit,
+      row.lazy &= ~bit;
   row.v[lane] = cell.v;
   row.e[lane] = cell.e;
   if (cell.v >= 0) {
@@ -266,9 +271,26 @@ void FieldDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane) {
   move(to.ninf, from.ninf);
   move(to.undef, from.undef);
   move(to.taint, from.taint);
+  move(to.lazy, from.lazy);
 }
 
-const FieldDomain::Row& FieldDomain::typed(const Row& in, Ty type, Row& scratch, uint32_t mask) {
+const FieldDomain::Row& FieldDomain::typed(const Row& in, Ty type, Row& scratch, uint32_t mask,
+                                           bool keep_lazy) {
+  if (!keep_lazy && (in.lazy & mask) != 0) {
+    Row forced = in;
+    for_lanes(in.lazy & mask, [&](int l) {
+      const Pair p = force(static_cast<uint32_t>(in.v[l]));
+      forced.v[l] = p.v;
+      forced.e[l] = p.e;
+    });
+    forced.lazy = 0;
+    for_lanes(in.lazy & ~mask, [&](int l) { forced.v[l] = forced.e[l] = 0; });
+    if ((forced.raw & mask) == 0) {
+      scratch = forced;
+      return scratch;
+    }
+    return typed(forced, type, scratch, mask);
+  }
   if ((in.raw & mask) == 0) return in;
   scratch = in;
   const uint64_t first = std::bit_cast<uint64_t>(in.v[__builtin_ctz(in.raw & mask)]);
@@ -307,10 +329,11 @@ void FieldDomain::broadcast(const Row& from, int lane, Row& out) const {
                         spread(from.pinf),
                         spread(from.ninf),
                         spread(from.undef),
-                        spread(from.taint)};
+                        spread(from.taint),
+                        spread(from.lazy)};
   for (int l = 0; l < kRow; ++l) out.v[l] = v, out.e[l] = e;
   out.raw = marks_of.raw, out.pinf = marks_of.pinf, out.ninf = marks_of.ninf;
-  out.undef = marks_of.undef, out.taint = marks_of.taint;
+  out.undef = marks_of.undef, out.taint = marks_of.taint, out.lazy = marks_of.lazy;
 }
 
 void FieldDomain::fix_type(Ty type, Row& row, uint32_t mask) {

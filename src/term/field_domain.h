@@ -35,6 +35,7 @@ class FieldDomain {
     uint32_t pinf = 0, ninf = 0;
     uint32_t undef = 0;  // depends on memory or lanes that nothing defined
     uint32_t taint = 0;  // contains exp: e is additive only
+    uint32_t lazy = 0;   // v is a node of a maximum or minimum whose image is not computed yet
     bool special() const { return (pinf | ninf | undef) != 0; }
   };
   struct Cell {  // v < 0 marks: -1 +inf, -2 -inf; undef: v = -3 - image
@@ -50,10 +51,10 @@ class FieldDomain {
 
   void apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row* b, const Row* c,
              const Row* d, Row& out, uint32_t mask);
-  void set_bits(uint64_t bits, Row& out) const;             // all lanes
-  void set_bits(const uint64_t* bits, Row& out) const;      // lane by lane
-  void set_number(Ty type, double value, Row& out);         // a literal, snapped
-  void set_integer(const int64_t* values, Row& out);        // lane by lane
+  void set_bits(uint64_t bits, Row& out) const;         // all lanes
+  void set_bits(const uint64_t* bits, Row& out) const;  // lane by lane
+  void set_number(Ty type, double value, Row& out);     // a literal, snapped
+  void set_integer(const int64_t* values, Row& out);    // lane by lane
   void set_undef(uint64_t tag, Row& out) const;
   void symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask, Row& out);
   Cell bits_cell(Ty type, uint64_t bits);
@@ -67,7 +68,9 @@ class FieldDomain {
   void scatter(Store<FieldDomain>& store, const machine::IndexedOut& out, const Row& index,
                const Row& value, const Row* pred);
 
-  void clear(Row& out) const { out.raw = out.pinf = out.ninf = out.undef = out.taint = 0; }
+  void clear(Row& out) const {
+    out.raw = out.pinf = out.ninf = out.undef = out.taint = out.lazy = 0;
+  }
   void broadcast(const Row& from, int lane, Row& out) const;
   void fix_type(Ty type, Row& row, uint32_t mask);  // raw lanes take a type
   Cell cell(const Row& row, int lane, Ty type);
@@ -126,7 +129,7 @@ class FieldDomain {
     double c_p = 0, c_q = 0, arg = 0;
     bool set = false;
   };
-  const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask);
+  const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask, bool keep_lazy = false);
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
             uint32_t mask);
   void opaque(Fn fn, const Row* a, const Row* b, const Row* c, Row& out, uint32_t mask);
@@ -142,6 +145,8 @@ class FieldDomain {
   void pow_of(const Row& a, const Row& b, Row& out, uint32_t mask);
   void extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair extremum1(bool is_max, Pair a, Pair b);
+  Pair force(uint32_t node);
+  uint32_t lazy_leaf(bool is_max, Pair p);
   Pair relu1(Pair d) const;
   Pair sub1(Pair a, Pair b) const;
   Pair add1(Pair a, Pair b) const;
@@ -170,6 +175,13 @@ class FieldDomain {
   bool have_logs_ = false, have_roots_ = false;
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;
+  // Extrema whose image nobody has asked for: a union of two nodes, or a leaf (left == 0).
+  struct LazyNode {
+    uint32_t left = 0, right = 0;
+    bool is_max = true, forced = false;
+    Pair image;
+  };
+  std::vector<LazyNode> lazy_{1};
   MaxSets maxes_, mins_;
   ImageMap<double> exponents_;  // image of a set or leaf of one -> its e image
   ImageMap<double> constants_;  // image -> value

@@ -14,7 +14,7 @@ void for_lanes(uint32_t mask, F&& f) {
   for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
 }
 
-void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = 0; }
+void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = r.lazy = 0; }
 
 }  // namespace
 
@@ -675,10 +675,12 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
     return;
   }
   const FnInfo& f = info(fn);
-  none.raw = none.pinf = none.ninf = none.undef = none.taint = 0;
+  none.raw = none.pinf = none.ninf = none.undef = none.taint = none.lazy = 0;
   const Ty first = fn == Fn::Select ? Ty::Pred : f.cls == FnClass::L ? Ty::Pred : type;
-  const Row& a = typed(*pa, first, s1, mask);
-  const Row& b = pb != nullptr ? typed(*pb, f.cls == FnClass::L ? Ty::Pred : type, s2, mask) : none;
+  const bool extremal = fn == Fn::Max || fn == Fn::Min || fn == Fn::IMax || fn == Fn::IMin;
+  const Row& a = typed(*pa, first, s1, mask, extremal);
+  const Row& b =
+      pb != nullptr ? typed(*pb, f.cls == FnClass::L ? Ty::Pred : type, s2, mask, extremal) : none;
   const Row& c = pc != nullptr ? typed(*pc, fn == Fn::IMulWide ? type : type, s3, mask) : none;
   (void)pd;
   if (fn == Fn::Select) {
@@ -756,6 +758,7 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
   }
   const bool extreme = fn == Fn::Max || fn == Fn::Min || fn == Fn::IMax || fn == Fn::IMin;
   out.raw = 0;
+  if (!extreme) out.lazy = 0;
   if (!extreme) {
     out.pinf = out.ninf = 0;
     out.undef = undef;

@@ -1,4 +1,5 @@
 // Field semantics of order: maxima, minima, comparisons, selection.
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -101,25 +102,86 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
   return {image, e_hash(image)};
 }
 
+uint32_t FieldDomain::lazy_leaf(bool is_max, Pair p) {
+  lazy_.push_back({0, 0, is_max, true, p});
+  return static_cast<uint32_t>(lazy_.size()) - 1;
+}
+
+// The image of a lazy extremum: its leaves are collected at once, down to nodes that have an image.
+FieldDomain::Pair FieldDomain::force(uint32_t node) {
+  if (lazy_[node].forced) return lazy_[node].image;
+  const bool is_max = lazy_[node].is_max;
+  std::vector<Pair> leaves;
+  std::vector<uint32_t> stack = {node};
+  while (!stack.empty()) {
+    const LazyNode n = lazy_[stack.back()];
+    stack.pop_back();
+    if (n.forced) {
+      leaves.push_back(n.image);
+    } else {
+      stack.push_back(n.left);
+      stack.push_back(n.right);
+    }
+  }
+  MaxSets& sets = is_max ? maxes_ : mins_;
+  Pair r = leaves[0];
+  if (leaves.size() <= 2) {
+    for (size_t k = 1; k < leaves.size(); ++k) r = extremum1(is_max, r, leaves[k]);
+  } else {
+    for (const Pair& p : leaves)
+      if (exponents_.find(p.v) == nullptr) exponents_[p.v] = p.e;
+    std::vector<double> images;
+    for (const Pair& p : leaves) images.push_back(p.v);
+    r = pair_of(sets.join_all(images));
+  }
+  lazy_[node].forced = true;
+  lazy_[node].image = r;
+  return r;
+}
+
 void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const uint32_t top_a = is_max ? a.pinf : a.ninf, top_b = is_max ? b.pinf : b.ninf;
   const uint32_t low_a = is_max ? a.ninf : a.pinf, low_b = is_max ? b.ninf : b.pinf;
   const uint32_t taint = a.taint | b.taint, undef = (a.undef | b.undef) & mask;
-  uint32_t top = 0, low = 0;
+  const uint32_t lazy_a = a.lazy, lazy_b = b.lazy;
+  uint32_t top = 0, low = 0, lazy = 0;
   for_lanes(mask, [&](int l) {
     const uint32_t bit = 1u << l;
-    const Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
+    const bool la = (lazy_a & bit) != 0, lb = (lazy_b & bit) != 0;
     Pair r;
     if ((top_a | top_b) & bit) {
       top |= bit;
     } else if (low_a & low_b & bit) {
       low |= bit;
-    } else if (low_a & bit) {
-      r = y;
-    } else if (low_b & bit) {
-      r = x;
+    } else if ((low_a | low_b) & bit) {
+      const bool second = (low_a & bit) != 0;
+      r = second ? Pair{b.v[l], b.e[l]} : Pair{a.v[l], a.e[l]};
+      if (second ? lb : la) lazy |= bit;
     } else {
-      r = extremum1(is_max, x, y);
+      auto node_of = [&](bool is_lazy,
+                         const Row& row) -> uint32_t {  // 0: a constant, or of the other kind
+        if (is_lazy) {
+          const auto n = static_cast<uint32_t>(row.v[l]);
+          if (lazy_[n].is_max == is_max) return n;
+          return lazy_leaf(is_max, force(n));
+        }
+        double k = 0;
+        return is_const(row.v[l], &k) ? 0 : lazy_leaf(is_max, {row.v[l], row.e[l]});
+      };
+      const uint32_t na = node_of(la, a), nb = node_of(lb, b);
+      if (na != 0 && nb != 0) {
+        if (na == nb) {
+          r = {static_cast<double>(na), 0};
+        } else {
+          lazy_.push_back({na, nb, is_max, false, {}});
+          r = {static_cast<double>(lazy_.size() - 1), 0};
+        }
+        lazy |= bit;
+      } else {
+        const Pair x = la ? force(static_cast<uint32_t>(a.v[l])) : Pair{a.v[l], a.e[l]};
+        const Pair y = lb ? force(static_cast<uint32_t>(b.v[l])) : Pair{b.v[l], b.e[l]};
+        r = extremum1(is_max, x, y);
+      }
     }
     out.v[l] = r.v;
     out.e[l] = r.e;
@@ -127,6 +189,7 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
   out.raw = 0;
   out.undef = undef;
   out.taint = taint;
+  out.lazy = lazy;
   out.pinf = is_max ? top : low;
   out.ninf = is_max ? low : top;
 }
@@ -135,7 +198,7 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
 void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus& p = primes_.p;
   const Row ca = a, cb = b;
-  out.raw = out.pinf = out.ninf = out.taint = 0;
+  out.raw = out.pinf = out.ninf = out.taint = out.lazy = 0;
   out.undef = (ca.undef | cb.undef) & mask;
   auto numeric = [&](int l,
                      double* value) {  // of a lane whose order against finite values is known
@@ -353,7 +416,7 @@ void FieldDomain::combine_preds(Fn fn, double x, double y, double result) {
 void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus& p = primes_.p;
   const Row ca = a, cb = b;
-  out.raw = out.pinf = out.ninf = out.taint = 0;
+  out.raw = out.pinf = out.ninf = out.taint = out.lazy = 0;
   out.undef = (ca.undef | (fn == Fn::PNot ? 0 : cb.undef)) & mask;
   for_lanes(mask, [&](int l) {
     const double x = ca.v[l], y = cb.v[l];
@@ -491,7 +554,7 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
 
 void FieldDomain::select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Row cp = p, ca = a, cb = b;
-  out.raw = out.pinf = out.ninf = out.undef = out.taint = 0;
+  out.raw = out.pinf = out.ninf = out.undef = out.taint = out.lazy = 0;
   for_lanes(mask, [&](int l) {
     const uint32_t bit = 1u << l;
     const bool same = ca.v[l] == cb.v[l] && ((ca.pinf ^ cb.pinf) & bit) == 0 &&

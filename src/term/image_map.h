@@ -1,12 +1,15 @@
 #pragma once
 // Open-addressing map from a field image (the bits of a double, never all ones) to a value.
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "term/field.h"
 
 namespace assay::term {
+
+using std::size_t;
 
 template <class V>
 class ImageMap {

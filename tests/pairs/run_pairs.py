@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Runs `assay check` on the pairs of this folder and compares with what case.toml expects.
+
+  run_pairs.py --assay BIN [-j N] [--json FILE] [NAME...]
+
+Prints one line a kernel: pair, file, expected, verdict (class or finding), seconds. Exits 1 if a
+verdict differs from the expected one. A wrong kernel that is proved is marked UNSOUND, a right one
+that is refuted FALSE ALARM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# Expectations that are findings beside a verdict: the kinds of finding that meet them.
+FINDINGS = {
+    "accuracy": {"accuracy", "overflow-risk"},
+    "special-value": {"special-value"},
+    "racy-idiom": {"racy-idiom"},
+    "other-shapes": {"other-shapes"},
+    "cheat": {"harness-cheat"},
+}
+
+
+def check(binary: str, kernel: Path, timeout: float) -> dict:
+    """Verdict, findings and time of one kernel."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        command = [binary, "check", str(kernel), str(kernel.parent / "ref.py"), "--json", str(out)]
+        start = time.monotonic()
+        run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        seconds = time.monotonic() - start
+        data = json.loads(out.read_text()) if out.exists() else {}
+    first = {}
+    for shape in data.get("shapes", [])[:1]:
+        first = (shape.get("results") or [{}])[0]
+    return {
+        "kind": data.get("verdict", data.get("kind", f"exit {run.returncode}")),
+        "code": run.returncode,
+        "class": first.get("class", first.get("cls", "")),
+        "reason": first.get("reason", "") or data.get("summary", "") or run.stderr.strip()[-300:],
+        "findings": sorted({f["kind"] for f in data.get("findings", [])}),
+        "seconds": seconds,
+    }
+
+
+def judge(expected: str, got: dict, right: bool) -> str:
+    """'ok', or what is wrong."""
+    kind = got["kind"]
+    if right:
+        return "ok" if kind == "proved" else "FALSE ALARM" if kind == "refuted" else "open"
+    if expected in FINDINGS:
+        return "ok" if FINDINGS[expected] & set(got["findings"]) or kind == "refuted" else "missed"
+    if kind == expected:
+        return "ok"
+    return "UNSOUND" if kind == "proved" else "open"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("-j", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--timeout", type=float, default=180)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    jobs = []
+    for case in sorted(HERE.glob("*/case.toml")):
+        if args.names and not any(case.parent.name.startswith(n) for n in args.names):
+            continue
+        spec = tomllib.loads(case.read_text())
+        for kernel in sorted(case.parent.glob("*.cu")):
+            right = kernel.stem.startswith("right")
+            key = "right" if right else kernel.stem if kernel.stem in spec else "wrong"
+            jobs.append((kernel, spec[key] if isinstance(spec[key], str) else spec["wrong"], right))
+
+    def run(job: tuple[Path, str, bool]) -> dict:
+        kernel, expected, right = job
+        try:
+            got = check(args.assay, kernel, args.timeout)
+        except subprocess.TimeoutExpired:
+            got = {"kind": "timeout", "class": "", "reason": "", "findings": [], "seconds": args.timeout}
+        got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected}
+        got["judgement"] = judge(expected, got, right)
+        return got
+
+    rows = []
+    with ThreadPoolExecutor(args.j) as pool:
+        for row in pool.map(run, jobs):
+            rows.append(row)
+            print(
+                f"{row['judgement']:12} {row['pair']:28} {row['file']:10} expected {row['expected']:14} "
+                f"got {row['kind']:14} {row['class']:18} {row['seconds']:6.1f} s  {','.join(row['findings'])}"
+                + ("" if row["judgement"] == "ok" else f"\n             {row['reason'][:300]}"),
+                flush=True,
+            )
+    bad = [r for r in rows if r["judgement"] != "ok"]
+    print(f"{len(rows) - len(bad)} passed, {len(bad)} failed")
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
