@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
@@ -32,19 +33,20 @@ def key(source: str, path: Path, options: tuple[Any, ...]) -> str:
 def load(name: str) -> str | None:
     try:
         return (folder() / f"{name}.json").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+    except (OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: no home folder
         return None
 
 
 def store(name: str, text: str) -> None:
     """Best effort: in the sandbox the folder is not writable."""
-    part = folder() / f"{name}.{os.getpid()}.part"
-    try:
+    with contextlib.suppress(OSError, RuntimeError):
         folder().mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(folder() / f"{name}.json")
-    except OSError:
-        part.unlink(missing_ok=True)
+        part = folder() / f"{name}.{os.getpid()}.part"
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(folder() / f"{name}.json")
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def imported_siblings(path: Path) -> bool:
