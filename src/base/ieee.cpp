@@ -13,23 +13,39 @@ namespace {
 constexpr size_t kFns = static_cast<size_t>(Fn::Count);
 constexpr size_t kTypes = std::size(kTyInfo);
 
-// Vectorised loops by (ftz, type, function).
+// Vectorised loops by (ftz, type, function), and of conversions by (function, type, source).
 struct FastTable {
   std::array<FastFn, 2 * kTypes * kFns> fn{};
+  std::array<FastFn, 4 * kTypes * kTypes> cvt{};
   FastTable() {
+    const bool avx2 = has_avx2();
     for (size_t i = 0; i < fn.size(); ++i) {
       const Fn f = static_cast<Fn>(i % kFns);
       const Ty t = static_cast<Ty>(i / kFns % kTypes);
       const bool ftz = i >= kTypes * kFns;
-      fn[i] = fast_avx2(f, t, ftz);
-      if (fn[i] == nullptr) fn[i] = fast_baseline(f, t, ftz);
+      fn[i] = avx2 ? fast_avx2(f, t, ftz) : fast_baseline(f, t, ftz);
+    }
+    for (size_t i = 0; i < cvt.size(); ++i) {
+      const Fn f = static_cast<Fn>(static_cast<size_t>(Fn::CvtFF) + i / (kTypes * kTypes));
+      const Ty to = static_cast<Ty>(i / kTypes % kTypes), from = static_cast<Ty>(i % kTypes);
+      cvt[i] = avx2 ? fast_cvt_avx2(f, to, from) : fast_cvt_baseline(f, to, from);
     }
   }
 };
+static_assert(static_cast<int>(Fn::CvtII) == static_cast<int>(Fn::CvtFF) + 3);
 
 FastFn fast(Fn fn, Ty type, const Mods& m) {
   static const FastTable table;
-  if (m.round != Round::Rn || m.sat || m.nan) return nullptr;
+  if (m.sat || m.nan) return nullptr;
+  if (fn >= Fn::CvtFF && fn <= Fn::CvtII) {
+    const bool widens = fn == Fn::CvtII || (fn == Fn::CvtFF && bits(type) > bits(m.type2));
+    const Round needed = fn == Fn::CvtFI ? Round::Rz : Round::Rn;
+    if (m.ftz || (m.round != needed && !widens)) return nullptr;
+    const size_t f = static_cast<size_t>(fn) - static_cast<size_t>(Fn::CvtFF);
+    return table
+        .cvt[(f * kTypes + static_cast<size_t>(type)) * kTypes + static_cast<size_t>(m.type2)];
+  }
+  if (m.round != Round::Rn) return nullptr;
   // Approximate forms whose value is not the correctly rounded one: f64 seeds, div.approx.
   if (m.approx && (type == Ty::F64 || (fn == Fn::Div && m.imm == 0))) return nullptr;
   return table
@@ -62,7 +78,11 @@ bool apply_packed(Fn fn, Ty half, const Mods& m, const Batch& x) {
     std::vector<uint64_t>& r = result[static_cast<size_t>(part)];
     r.resize(n);
     const Batch b{in[0].data(), in[1].data(), in[2].data(), nullptr, r.data(), x.n};
-    if (!apply_scalar(fn, half, m, b)) return false;
+    if (const FastFn f = n != 0 ? fast(fn, half, m) : nullptr) {
+      f(b);
+    } else if (!apply_scalar(fn, half, m, b)) {
+      return false;
+    }
   }
   const int shift = info(fn).cls == FnClass::C ? 1 : 16;
   for (size_t l = 0; l < n; ++l) x.out[l] = result[0][l] | result[1][l] << shift;

@@ -187,7 +187,10 @@ uint64_t soft_sqrt(uint64_t a, Round round);
 // Vectorised loops for the common cases: rn, no sat. nullptr: there is none.
 using FastFn = void (*)(const Batch&);
 FastFn fast_baseline(Fn fn, Ty type, bool ftz);
-FastFn fast_avx2(Fn fn, Ty type, bool ftz);  // needs AVX2 and FMA
+FastFn fast_cvt_baseline(Fn fn, Ty to, Ty from);  // no ftz; float to integer: rz
+bool has_avx2();                                  // AVX2 and FMA; else do not call what follows
+FastFn fast_avx2(Fn fn, Ty type, bool ftz);
+FastFn fast_cvt_avx2(Fn fn, Ty to, Ty from);
 
 // Each returns false if (fn, type, mods) has no meaning in its family; then `x.out` is untouched.
 // With x.n == 0 it only answers.

@@ -1,5 +1,7 @@
 #include "machine/hazard_runs.h"
 
+#include "base/vectorize.h"
+
 namespace assay::machine {
 namespace {
 #include "machine/hazard_runs.inc"

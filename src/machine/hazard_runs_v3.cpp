@@ -1,3 +1,4 @@
+#include "base/vectorize.h"
 #include "machine/hazard_runs.h"
 
 namespace assay::machine {

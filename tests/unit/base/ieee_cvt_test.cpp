@@ -60,6 +60,31 @@ TEST(IeeeCvt, NarrowingRoundsAtEveryMidpoint) {
   }
 }
 
+// The same from f32, whose conversions have loops of their own.
+TEST(IeeeCvt, NarrowingFromF32RoundsAtEveryMidpoint) {
+  for (auto [type, f] :
+       {std::pair{Ty::F16, &testing::f16_format()}, {Ty::BF16, &testing::bf16_format()}}) {
+    for (uint64_t u = 0; u + 1 < f->values.size(); ++u) {
+      const float mid = static_cast<float>((f->values[u] + f->values[u + 1]) / 2);
+      for (float v : {static_cast<float>(f->values[u]), mid, std::nextafter(mid, INFINITY),
+                      std::nextafter(mid, -INFINITY)}) {
+        for (float sv : {v, -v}) {
+          if (std::isinf(sv)) continue;
+          const uint64_t want = testing::small_round(*f, sv, Round::Rn, std::signbit(sv));
+          ASSERT_EQ(ieee_apply1(Fn::CvtFF, type, mods_of(Ty::F32), std::bit_cast<uint32_t>(sv)),
+                    want)
+              << sv;
+        }
+      }
+    }
+    for (uint32_t u :
+         {0x7f800000u, 0x7f7fffffu, 0x477fefffu, 0x477ff000u, 0x7f800001u, 0xff800000u}) {
+      EXPECT_EQ(ieee_apply1(Fn::CvtFF, type, mods_of(Ty::F32), u),
+                ieee_from_double(type, std::bit_cast<float>(u)));
+    }
+  }
+}
+
 TEST(IeeeCvt, F64ToF32EveryMode) {
   Patterns p(52, 11);
   for (int i = 0; i < 300000; ++i) {

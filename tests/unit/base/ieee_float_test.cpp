@@ -4,6 +4,7 @@
 #include <cfenv>
 #include <tuple>
 
+#include "base/ieee_impl.h"
 #include "tests/unit/base/ieee_reference.h"
 
 namespace assay {
@@ -72,7 +73,7 @@ void check_against_hardware(Ty type, int mant, int exp_bits, U canonical) {
   for (Fn fn : kArithmetic) {
     for (Round round : kRounds) {
       Patterns p(mant, exp_bits);
-      for (int i = 0; i < 60000; ++i) {
+      for (int i = 0; i < 20000; ++i) {
         const U a = static_cast<U>(p.next()), b = static_cast<U>(p.next());
         U c = static_cast<U>(p.next());
         if (i % 5 == 0) {  // near cancellation of a*b + c
@@ -116,6 +117,46 @@ TEST(IeeeFloat, BatchesEqualLanes) {
         std::vector<uint64_t> in_place = a;
         ieee_apply(fn, type, m, in_place.data(), b.data(), c.data(), nullptr, in_place.data(), kN);
         ASSERT_EQ(in_place, out) << info(fn).name;
+      }
+    }
+  }
+}
+
+// The loops for any processor equal those for AVX2, which the other tests run where there is one.
+TEST(IeeeFloat, BaselineLoopsEqualAvx2Loops) {
+  if (!ieee::has_avx2()) GTEST_SKIP() << "no AVX2";
+  constexpr int kN = 997;
+  std::mt19937_64 rng(11);
+  const auto compare = [&](ieee::FastFn x, ieee::FastFn y, Ty operands, const std::string& what) {
+    ASSERT_EQ(x == nullptr, y == nullptr) << what;
+    if (x == nullptr) return;
+    std::vector<uint64_t> v[3], out_x(kN), out_y(kN);
+    for (auto& w : v) w.resize(kN);
+    const int mant = operands == Ty::F64    ? 52
+                     : operands == Ty::F16  ? 10
+                     : operands == Ty::BF16 ? 7
+                                            : 23;
+    Patterns p(mant, mant == 52 ? 11 : mant == 10 ? 5 : 8);
+    const uint64_t mask = bits(operands) >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits(operands)) - 1;
+    for (int l = 0; l < kN; ++l) {
+      for (auto& w : v) w[l] = is_float(operands) ? p.next() : rng() >> (rng() % 64) & mask;
+    }
+    x({v[0].data(), v[1].data(), v[2].data(), nullptr, out_x.data(), kN});
+    y({v[0].data(), v[1].data(), v[2].data(), nullptr, out_y.data(), kN});
+    ASSERT_EQ(out_x, out_y) << what;
+  };
+  for (size_t t = 0; t < std::size(kTyInfo); ++t) {
+    const Ty type = static_cast<Ty>(t);
+    for (int f = 0; f < static_cast<int>(Fn::Count); ++f) {
+      const Fn fn = static_cast<Fn>(f);
+      const std::string what = std::string(info(fn).name) + " " + std::string(info(type).text);
+      for (bool ftz : {false, true}) {
+        compare(ieee::fast_baseline(fn, type, ftz), ieee::fast_avx2(fn, type, ftz), type, what);
+      }
+      for (size_t s = 0; s < std::size(kTyInfo); ++s) {
+        const Ty from = static_cast<Ty>(s);
+        compare(ieee::fast_cvt_baseline(fn, type, from), ieee::fast_cvt_avx2(fn, type, from), from,
+                what);
       }
     }
   }
