@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "cli/cli.h"
+#include "report/scripts.h"
 
 namespace assay::cli {
 
@@ -79,6 +80,7 @@ int run_check(CheckArgs& args) {
   }
   auto verdict = check::check_files(request);
   if (!verdict) return report_error(verdict.error(), args.json);
+  report::add_scripts(*verdict);
   int code = exit_code(*verdict, args.fail_on);
   if (args.json != "-") {
     fmt::print("{}", report::text(*verdict, text_options(stdout, args.verbose)));
