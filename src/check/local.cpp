@@ -70,6 +70,7 @@ class Sweep {
     for (TermId t : r_order) by_value_[bucket(samples_[t][0])].push_back(t);
     bool approximate = false;
     for (const bool allow : {false, true}) {
+      if (allow && scaled(out)) return out;
       sweep(c_order, allow);
       if (cells_[c_root_].v == cells_[r_root_].v) {
         approximate = allow && !approximations_.empty();
@@ -95,6 +96,23 @@ class Sweep {
     std::string text;
     double bound;
   };
+
+  // candidate = k * reference for a rational k near 1 (a divisor n - 1 for n, say).
+  bool scaled(LocalResult& out) {
+    const auto &c = cells_[c_root_], &r = cells_[r_root_];
+    int64_t num = 0, den = 1;
+    if (c.v <= 0 || r.v <= 0) return false;
+    const auto& p = domain_.primes().p;
+    if (!domain_.rational(term::f_mul(p, c.v, term::f_inv(p, r.v)), &num, &den) || den == 0)
+      return false;
+    const double k = static_cast<double>(num) / static_cast<double>(den);
+    if (std::fabs(k - 1) > rq_.tolerance.rtol) return false;
+    out.outcome = LocalResult::Outcome::Approximation;
+    out.differing = fmt::format("the candidate is {}/{} of the reference", num, den);
+    out.reason =
+        fmt::format("{}; relative error {:.2g} everywhere", out.differing, std::fabs(k - 1));
+    return true;
+  }
 
   std::vector<TermId> order(TermId root) const {  // reachable terms, arguments first
     std::vector<TermId> stack = {root}, out;
@@ -275,7 +293,7 @@ class Sweep {
         if (s.symbol == x.symbol)
           names[k] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
     }
-    return dag_.text(t, names, 400);
+    return dag_.text(t, names, 30);
   }
 
   const LocalRequest& rq_;

@@ -89,6 +89,8 @@ class FieldDomain {
   uint32_t pc = 0;                 // set by the evaluator, for obligations
   bool record_obligations = false;
 
+  // The image is num / den with both below 2^15 (a random image passes with odds 2^-19).
+  bool rational(double image, int64_t* num, int64_t* den) const;
   const PrimePair& primes() const { return primes_; }
   // Probability bound of a false equality for a cone of `nodes` operations of degree at most
   // `degree`.
@@ -152,7 +154,6 @@ class FieldDomain {
   Pair add1(Pair a, Pair b) const;
   Pair root1(Pair a);
   Pair pair_of(double image);
-  bool rational(double image, int64_t* num, int64_t* den) const;
   void compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   void logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   void select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask);

@@ -93,8 +93,9 @@ Ideal Snapper::compute(Ty type, double value) const {
   }
   const auto [digits, exp10] = shortest(type, value);
   const size_t need = type == Ty::F64 ? 15 : type == Ty::F32 ? 8 : 4;
-  if (digits.size() - (value < 0 ? 1 : 0) >= need) {
-    const double sign = value < 0 ? -1 : 1;
+  const size_t have = digits.size() - (value < 0 ? 1 : 0);
+  const double sign = value < 0 ? -1 : 1;
+  if (have + 1 >= need) {
     for (size_t k = 0; k < irrationals().size(); ++k) {
       const IrrationalConstant& c = irrationals()[k];
       if (c.den == 0 || round_to(type, c.value) != magnitude) continue;
@@ -106,6 +107,8 @@ Ideal Snapper::compute(Ty type, double value) const {
       ideal.snapped = true;
       return ideal;
     }
+  }
+  if (have >= need) {
     auto rational = [&](int64_t n, int64_t d) {
       if (round_to(type, static_cast<long double>(n) / static_cast<long double>(d)) != magnitude)
         return false;

@@ -1,0 +1,363 @@
+// One pair for each algebra law of the fingerprint, and one for each side condition: expressions
+// that are equal over the reals have equal images, expressions that are not have different ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/ieee.h"
+#include "term/field_domain.h"
+
+namespace assay::term {
+namespace {
+
+using Row = FieldDomain::Row;
+
+// Expressions over symbols x, y, z (floats) and i (an integer in [0, 8)).
+class Builder {
+ public:
+  explicit Builder(uint64_t seed)
+      : snapper_({64, 100, 4096}), domain_({static_cast<int>(seed % 12), seed, true}, snapper_) {
+    domain_.set_int_range(9, 0, 8);
+  }
+  Row sym(int k) {
+    int64_t e[kRow] = {};
+    Row r;
+    domain_.symbol(static_cast<uint64_t>(k), k == 9 ? Ty::S64 : Ty::F32, e, 1, r);
+    return r;
+  }
+  Row num(double v) {
+    Row r;
+    domain_.set_number(Ty::F32, v, r);
+    return r;
+  }
+  Row lit(float v) {  // a literal of device code: bits
+    Row r;
+    domain_.set_bits(ieee_from_double(Ty::F32, v), r);
+    return r;
+  }
+  Row integer(int64_t v) {
+    int64_t e[kRow];
+    std::fill_n(e, kRow, v);
+    Row r;
+    domain_.set_integer(e, r);
+    return r;
+  }
+  Row op(Fn fn, const Row& a) { return apply(fn, Ty::F32, a, a, a); }
+  Row op(Fn fn, const Row& a, const Row& b) { return apply(fn, Ty::F32, a, b, b); }
+  Row op(Fn fn, const Row& a, const Row& b, const Row& c) { return apply(fn, Ty::F32, a, b, c); }
+  Row iop(Fn fn, const Row& a, const Row& b) { return apply(fn, Ty::S64, a, b, b); }
+  Row apply(Fn fn, Ty type, const Row& a, const Row& b, const Row& c) {
+    Row out;
+    domain_.apply(fn, type, {}, &a, &b, &c, nullptr, out, 1);
+    return out;
+  }
+  FieldDomain::Cell cell(const Row& r, Ty type = Ty::F32) { return domain_.cell(r, 0, type); }
+  FieldDomain& domain() { return domain_; }
+
+ private:
+  Snapper snapper_;
+  FieldDomain domain_;
+};
+
+struct Law {
+  const char* name;
+  bool equal;
+  std::function<Row(Builder&)> left, right;
+};
+
+Row add(Builder& b, Row x, Row y) { return b.op(Fn::Add, x, y); }
+Row sub(Builder& b, Row x, Row y) { return b.op(Fn::Sub, x, y); }
+Row mul(Builder& b, Row x, Row y) { return b.op(Fn::Mul, x, y); }
+Row div_(Builder& b, Row x, Row y) { return b.op(Fn::Div, x, y); }
+Row ex(Builder& b, Row x) { return b.op(Fn::Exp, x); }
+Row ln(Builder& b, Row x) { return b.op(Fn::Log, x); }
+Row X(Builder& b) { return b.sym(1); }
+Row Y(Builder& b) { return b.sym(2); }
+Row Z(Builder& b) { return b.sym(3); }
+
+const std::vector<Law>& laws() {
+  using B = Builder;
+  static const std::vector<Law> kLaws = {
+      {"distributive", true, [](B& b) { return mul(b, X(b), add(b, Y(b), Z(b))); },
+       [](B& b) { return add(b, mul(b, X(b), Y(b)), mul(b, X(b), Z(b))); }},
+      {"fma is product and sum", true, [](B& b) { return b.op(Fn::Fma, X(b), Y(b), Z(b)); },
+       [](B& b) { return add(b, mul(b, X(b), Y(b)), Z(b)); }},
+      {"x + y against x - y", false, [](B& b) { return add(b, X(b), Y(b)); },
+       [](B& b) { return sub(b, X(b), Y(b)); }},
+      {"variance by two forms", true,
+       [](B& b) {
+         const Row m = mul(b, add(b, X(b), Y(b)), b.num(0.5));
+         const Row d = sub(b, X(b), m), e = sub(b, Y(b), m);
+         return mul(b, add(b, mul(b, d, d), mul(b, e, e)), b.num(0.5));
+       },
+       [](B& b) {
+         const Row m = mul(b, add(b, X(b), Y(b)), b.num(0.5));
+         return sub(b, mul(b, add(b, mul(b, X(b), X(b)), mul(b, Y(b), Y(b))), b.num(0.5)),
+                    mul(b, m, m));
+       }},
+      {"1/3 as literal against division by 3", true,
+       [](B& b) { return mul(b, X(b), b.lit(1.0f / 3.0f)); },
+       [](B& b) { return div_(b, X(b), b.num(3)); }},
+      {"0.3333 is not 1/3", false, [](B& b) { return mul(b, X(b), b.lit(0.3333f)); },
+       [](B& b) { return div_(b, X(b), b.num(3)); }},
+      {"exp of a sum", true, [](B& b) { return ex(b, add(b, X(b), Y(b))); },
+       [](B& b) { return mul(b, ex(b, X(b)), ex(b, Y(b))); }},
+      {"exp of a product is no product", false, [](B& b) { return ex(b, mul(b, X(b), Y(b))); },
+       [](B& b) { return mul(b, ex(b, X(b)), ex(b, Y(b))); }},
+      {"exp2 with log2(e)", true,
+       [](B& b) { return b.op(Fn::Exp2, mul(b, X(b), b.lit(1.4426950408889634f))); },
+       [](B& b) { return ex(b, X(b)); }},
+      {"exp2 with a wrong constant", false,
+       [](B& b) { return b.op(Fn::Exp2, mul(b, X(b), b.lit(1.4427f))); },
+       [](B& b) { return ex(b, X(b)); }},
+      {"softmax shift", true,
+       [](B& b) { return div_(b, ex(b, X(b)), add(b, ex(b, X(b)), ex(b, Y(b)))); },
+       [](B& b) {
+         const Row m = b.op(Fn::Max, X(b), Y(b));
+         const Row p = ex(b, sub(b, X(b), m)), q = ex(b, sub(b, Y(b), m));
+         return div_(b, p, add(b, p, q));
+       }},
+      {"sigmoid by tanh", true,
+       [](B& b) { return div_(b, b.num(1), add(b, b.num(1), ex(b, b.op(Fn::Neg, X(b))))); },
+       [](B& b) {
+         return mul(b, b.num(0.5), add(b, b.num(1), b.op(Fn::Tanh, mul(b, X(b), b.num(0.5)))));
+       }},
+      {"sigmoid(2x) is not sigmoid(x)", false,
+       [](B& b) { return div_(b, b.num(1), add(b, b.num(1), ex(b, b.op(Fn::Neg, X(b))))); },
+       [](B& b) { return mul(b, b.num(0.5), add(b, b.num(1), b.op(Fn::Tanh, X(b)))); }},
+      {"logsumexp shift", true, [](B& b) { return ln(b, add(b, ex(b, X(b)), ex(b, Y(b)))); },
+       [](B& b) {
+         const Row m = b.op(Fn::Max, X(b), Y(b));
+         return add(b, m, ln(b, add(b, ex(b, sub(b, X(b), m)), ex(b, sub(b, Y(b), m)))));
+       }},
+      {"logsumexp without the shift added back", false,
+       [](B& b) { return ln(b, add(b, ex(b, X(b)), ex(b, Y(b)))); },
+       [](B& b) {
+         const Row m = b.op(Fn::Max, X(b), Y(b));
+         return ln(b, add(b, ex(b, sub(b, X(b), m)), ex(b, sub(b, Y(b), m))));
+       }},
+      {"log of a product (both arguments of logarithms)", true,
+       [](B& b) { return add(b, ln(b, ex(b, X(b))), ln(b, add(b, ex(b, Y(b)), b.num(1)))); },
+       [](B& b) { return ln(b, mul(b, ex(b, X(b)), add(b, ex(b, Y(b)), b.num(1)))); }},
+      {"log2 against log", true,
+       [](B& b) { return mul(b, b.op(Fn::Log2, ex(b, X(b))), b.lit(0.69314718055994531f)); },
+       [](B& b) { return ln(b, ex(b, X(b))); }},
+      {"log1p", true, [](B& b) { return b.op(Fn::Log1p, ex(b, X(b))); },
+       [](B& b) { return ln(b, add(b, b.num(1), ex(b, X(b)))); }},
+      {"scaled logarithms", true,
+       [](B& b) {
+         return mul(b, add(b, ln(b, ex(b, X(b))), ln(b, add(b, ex(b, Y(b)), b.num(1)))),
+                    b.num(0.25));
+       },
+       [](B& b) {
+         return add(b, mul(b, ln(b, ex(b, X(b))), b.num(0.25)),
+                    mul(b, ln(b, add(b, ex(b, Y(b)), b.num(1))), b.num(0.25)));
+       }},
+      {"square of a root", true,
+       [](B& b) {
+         const Row r = b.op(Fn::Sqrt, X(b));
+         return mul(b, r, r);
+       },
+       [](B& b) { return X(b); }},
+      {"rsqrt is 1 / sqrt", true, [](B& b) { return b.op(Fn::Rsqrt, X(b)); },
+       [](B& b) { return div_(b, b.num(1), b.op(Fn::Sqrt, X(b))); }},
+      {"sqrt(x^2) is not x (side condition x >= 0)", false,
+       [](B& b) { return b.op(Fn::Sqrt, mul(b, X(b), X(b))); }, [](B& b) { return X(b); }},
+      {"sqrt(x) sqrt(y) is not sqrt(x y) unless both are known positive", false,
+       [](B& b) { return mul(b, b.op(Fn::Sqrt, X(b)), b.op(Fn::Sqrt, Y(b))); },
+       [](B& b) { return b.op(Fn::Sqrt, mul(b, X(b), Y(b))); }},
+      {"pow 0.5 is sqrt", true, [](B& b) { return b.op(Fn::Pow, X(b), b.num(0.5)); },
+       [](B& b) { return b.op(Fn::Sqrt, X(b)); }},
+      {"pow 3", true, [](B& b) { return b.op(Fn::Pow, X(b), b.num(3)); },
+       [](B& b) { return mul(b, X(b), mul(b, X(b), X(b))); }},
+      {"pow 2 is not pow 3", false, [](B& b) { return b.op(Fn::Pow, X(b), b.num(2)); },
+       [](B& b) { return b.op(Fn::Pow, X(b), b.num(3)); }},
+      {"sqrt(1/2) against 1/sqrt(2)", true,
+       [](B& b) { return mul(b, X(b), b.lit(0.70710678118f)); },
+       [](B& b) { return div_(b, X(b), b.op(Fn::Sqrt, b.num(2))); }},
+      {"1/sqrt(dim)", true, [](B& b) { return mul(b, X(b), b.lit(0.1f)); },
+       [](B& b) { return div_(b, X(b), b.op(Fn::Sqrt, b.num(100))); }},
+      {"erf is odd", true, [](B& b) { return b.op(Fn::Erf, b.op(Fn::Neg, X(b))); },
+       [](B& b) { return b.op(Fn::Neg, b.op(Fn::Erf, X(b))); }},
+      {"erfc", true, [](B& b) { return b.op(Fn::Erfc, X(b)); },
+       [](B& b) { return sub(b, b.num(1), b.op(Fn::Erf, X(b))); }},
+      {"cos is even", true, [](B& b) { return b.op(Fn::Cos, b.op(Fn::Neg, X(b))); },
+       [](B& b) { return b.op(Fn::Cos, X(b)); }},
+      {"sin is not even", false, [](B& b) { return b.op(Fn::Sin, b.op(Fn::Neg, X(b))); },
+       [](B& b) { return b.op(Fn::Sin, X(b)); }},
+      {"max is associative and commutative", true,
+       [](B& b) { return b.op(Fn::Max, X(b), b.op(Fn::Max, Y(b), Z(b))); },
+       [](B& b) { return b.op(Fn::Max, b.op(Fn::Max, Z(b), X(b)), Y(b)); }},
+      {"max is idempotent", true,
+       [](B& b) { return b.op(Fn::Max, X(b), b.op(Fn::Max, X(b), Y(b))); },
+       [](B& b) { return b.op(Fn::Max, X(b), Y(b)); }},
+      {"max of two of three", false, [](B& b) { return b.op(Fn::Max, X(b), Y(b)); },
+       [](B& b) { return b.op(Fn::Max, b.op(Fn::Max, X(b), Y(b)), Z(b)); }},
+      {"max moves with a shift", true,
+       [](B& b) { return b.op(Fn::Max, add(b, X(b), Z(b)), add(b, Y(b), Z(b))); },
+       [](B& b) { return add(b, Z(b), b.op(Fn::Max, X(b), Y(b))); }},
+      {"max + min = sum", true,
+       [](B& b) { return add(b, b.op(Fn::Max, X(b), Y(b)), b.op(Fn::Min, X(b), Y(b))); },
+       [](B& b) { return add(b, X(b), Y(b)); }},
+      {"max is not min", false, [](B& b) { return b.op(Fn::Max, X(b), Y(b)); },
+       [](B& b) { return b.op(Fn::Min, X(b), Y(b)); }},
+      {"-FLT_MAX is neutral for max", true,
+       [](B& b) { return b.op(Fn::Max, b.lit(-3.402823466e38f), X(b)); },
+       [](B& b) { return X(b); }},
+      {"-1e10 is not neutral for max", false,
+       [](B& b) { return b.op(Fn::Max, b.lit(-1e10f), X(b)); }, [](B& b) { return X(b); }},
+      {"-inf is neutral for max", true, [](B& b) { return b.op(Fn::Max, b.num(-INFINITY), X(b)); },
+       [](B& b) { return X(b); }},
+      {"exp(-inf) = 0", true, [](B& b) { return add(b, X(b), ex(b, b.num(-INFINITY))); },
+       [](B& b) { return X(b); }},
+      {"|x| by max", true, [](B& b) { return b.op(Fn::Abs, X(b)); },
+       [](B& b) { return b.op(Fn::Max, X(b), b.op(Fn::Neg, X(b))); }},
+      {"clamp by either order", true,
+       [](B& b) { return b.op(Fn::Min, b.op(Fn::Max, X(b), b.num(-1)), b.num(1)); },
+       [](B& b) { return b.op(Fn::Max, b.op(Fn::Min, X(b), b.num(1)), b.num(-1)); }},
+      {"clamps with other bounds", false,
+       [](B& b) { return b.op(Fn::Min, b.op(Fn::Max, X(b), b.num(-1)), b.num(1)); },
+       [](B& b) { return b.op(Fn::Min, b.op(Fn::Max, X(b), b.num(0)), b.num(1)); }},
+      {"select is max", true,
+       [](B& b) { return b.op(Fn::Select, b.op(Fn::Gt, X(b), Y(b)), X(b), Y(b)); },
+       [](B& b) { return b.op(Fn::Max, X(b), Y(b)); }},
+      {"leaky relu: > or >=", true,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(0)), X(b), mul(b, X(b), b.lit(0.01f)));
+       },
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Lt, X(b), b.num(0)), mul(b, X(b), b.lit(0.01f)), X(b));
+       }},
+      {"leaky relu with slope 0.1", false,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(0)), X(b), mul(b, X(b), b.lit(0.01f)));
+       },
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(0)), X(b), mul(b, X(b), b.lit(0.1f)));
+       }},
+      {"a jump: > is not >= (side condition: both arms meet)", false,
+       [](B& b) { return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(0)), b.num(1), b.num(0)); },
+       [](B& b) { return b.op(Fn::Select, b.op(Fn::Ge, X(b), b.num(0)), b.num(1), b.num(0)); }},
+      {"not greater is less or equal", true,
+       [](B& b) { return b.op(Fn::Select, b.op(Fn::Gt, X(b), Y(b)), Z(b), b.num(0)); },
+       [](B& b) { return b.op(Fn::Select, b.op(Fn::Le, X(b), Y(b)), b.num(0), Z(b)); }},
+      {"softplus with its threshold", true,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(20)), X(b), b.op(Fn::Log1p, ex(b, X(b))));
+       },
+       [](B& b) { return b.op(Fn::Log1p, ex(b, X(b))); }},
+      {"softplus with threshold 2 (side condition: equal up to rounding)", false,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(2)), X(b), b.op(Fn::Log1p, ex(b, X(b))));
+       },
+       [](B& b) { return b.op(Fn::Log1p, ex(b, X(b))); }},
+      {"nested exponential", true,
+       [](B& b) { return ex(b, div_(b, ex(b, X(b)), add(b, ex(b, X(b)), ex(b, Y(b))))); },
+       [](B& b) {
+         const Row m = b.op(Fn::Max, X(b), Y(b));
+         const Row p = ex(b, sub(b, X(b), m)), q = ex(b, sub(b, Y(b), m));
+         return ex(b, div_(b, p, add(b, p, q)));
+       }},
+      {"indicators sum to 1", true,
+       [](B& b) {
+         Row sum = b.num(0);
+         for (int k = 0; k < 8; ++k)
+           sum =
+               add(b, sum,
+                   b.op(Fn::Select, b.apply(Fn::Eq, Ty::S64, b.sym(9), b.integer(k), b.integer(k)),
+                        X(b), b.num(0)));
+         return sum;
+       },
+       [](B& b) { return X(b); }},
+      {"an index beyond its range", true,
+       [](B& b) {
+         return b.op(Fn::Select, b.apply(Fn::Lt, Ty::S64, b.sym(9), b.integer(8), b.integer(8)),
+                     X(b), Y(b));
+       },
+       [](B& b) { return X(b); }},
+      {"an index within its range", false,
+       [](B& b) {
+         return b.op(Fn::Select, b.apply(Fn::Lt, Ty::S64, b.sym(9), b.integer(7), b.integer(7)),
+                     X(b), Y(b));
+       },
+       [](B& b) { return X(b); }},
+  };
+  return kLaws;
+}
+
+class FieldLaws : public ::testing::TestWithParam<Law> {};
+
+TEST_P(FieldLaws, ImagesAgreeIffTheExpressionsDo) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Builder b(seed);
+    const Row left = GetParam().left(b), right = GetParam().right(b);
+    EXPECT_EQ(b.cell(left).v == b.cell(right).v, GetParam().equal)
+        << GetParam().name << ", seed " << seed;
+  }
+}
+
+std::string test_name(const ::testing::TestParamInfo<Law>& info) {
+  std::string out;
+  for (char c : std::string(info.param.name))
+    out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FieldLaws, ::testing::ValuesIn(laws()), test_name);
+
+// argmax by folds in several orders: the first best index, whatever the tree; a fold that keeps the
+// later of two equal values is told apart.
+TEST(ValueIndexLemma, OrderDoesNotMatterTiesDo) {
+  Builder b(3);
+  std::vector<Row> x, index;
+  for (int k = 0; k < 5; ++k) {
+    x.push_back(b.sym(20 + k));
+    index.push_back(b.integer(k));
+  }
+  auto fold = [&](const std::vector<size_t>& order, bool tie_rule) {
+    Row best = x[order[0]], at = index[order[0]];
+    for (size_t k = 1; k < order.size(); ++k) {
+      const Row &v = x[order[k]], &i = index[order[k]];
+      Row better = b.op(Fn::Gt, v, best);
+      if (tie_rule) {
+        const Row tie = b.apply(Fn::PAnd, Ty::Pred, b.op(Fn::Eq, v, best),
+                                b.apply(Fn::Lt, Ty::S64, i, at, at), at);
+        better = b.apply(Fn::POr, Ty::Pred, better, tie, tie);
+      }
+      const Row old = best;
+      best = b.op(Fn::Select, better, v, old);
+      at = b.apply(Fn::Select, Ty::S64, better, i, at);
+    }
+    return b.cell(at, Ty::S64).v;
+  };
+  const double serial = fold({0, 1, 2, 3, 4}, false);
+  EXPECT_EQ(serial, fold({0, 1, 2, 3, 4}, true));
+  EXPECT_EQ(serial, fold({4, 2, 0, 3, 1}, true));
+  EXPECT_NE(serial, fold({4, 2, 0, 3, 1}, false));
+}
+
+TEST(FieldDomain, RowArithmeticMatchesWideIntegers) {
+  const PrimePair pair(2);
+  double a[kRow], b[kRow], c[kRow], out[kRow], inv[kRow];
+  for (int l = 0; l < kRow; ++l) {
+    a[l] = to_element(mix64(static_cast<uint64_t>(l)));
+    b[l] = to_element(mix64(static_cast<uint64_t>(l) + 77));
+    c[l] = l % 3 == 0 ? 0 : pair.p.p - 1 - l;
+  }
+  row_fma(pair.p, a, b, c, out);
+  row_inv(pair.p, a, inv);
+  for (int l = 0; l < kRow; ++l) {
+    const auto p = static_cast<unsigned __int128>(pair.p_int);
+    const auto want = (static_cast<unsigned __int128>(a[l]) * static_cast<unsigned __int128>(b[l]) +
+                       static_cast<unsigned __int128>(c[l])) %
+                      p;
+    EXPECT_EQ(static_cast<uint64_t>(out[l]), static_cast<uint64_t>(want));
+    EXPECT_EQ(f_mul(pair.p, a[l], inv[l]), 1.0);
+  }
+  EXPECT_EQ(f_mul(pair.p, pair.exp(123456789.0), pair.exp(987654321.0)),
+            pair.exp(123456789.0 + 987654321.0));
+}
+
+}  // namespace
+}  // namespace assay::term
