@@ -37,11 +37,11 @@ struct Format {
 };
 
 // NaN results are canonical: 0x7fff (f16, bf16) and 0x7fffffff (f32) by PTX ISA 9.7.3 and 9.7.4;
-// for f64 the ISA is silent.
+// for f64 the ISA is silent, and the same pattern is used (as in machine/lanes).
 using F16 = Format<10, 5, 0x7fff>;
 using BF16 = Format<7, 8, 0x7fff>;
 using F32 = Format<23, 8, 0x7fffffff>;
-using F64 = Format<52, 11, 0x7ff8000000000000>;
+using F64 = Format<52, 11, 0x7fffffffffffffff>;
 
 template <class Fmt>
 inline double to_double(uint64_t u) {
