@@ -1,4 +1,6 @@
 // Instructions and their operands, PTX ISA 6 and 9.1 to 9.4.
+#include <deque>
+
 #include "ptx/parser.h"
 
 namespace assay::ptx {
@@ -9,27 +11,30 @@ struct SpecialName {
   uint8_t component = 0;
 };
 
-// Numbered families spelled out: %envreg7, %pm3_64.
-const std::unordered_map<std::string_view, SpecialName>& special_names() {
-  static const auto* map = [] {
-    auto* names = new std::unordered_map<std::string_view, SpecialName>;
+// Every spelling, numbered families spelled out: %envreg7, %pm3_64.
+class SpecialNames {
+ public:
+  SpecialNames() {
     for (int k = 0; k < static_cast<int>(Special::Count); ++k) {
       const auto s = static_cast<Special>(k);
       const SpecialInfo& i = info(s);
-      if (i.shape != 'I') {
-        (*names)[i.spelling] = {s, 0};
-        continue;
-      }
+      if (i.shape != 'I') map_[i.spelling] = {s, 0};
       for (int n = 0; n < i.count; ++n) {
-        auto* text = new std::string(i.spelling);  // lives as long as the table
-        text->replace(text->find('#'), 1, std::to_string(n));
-        (*names)[*text] = {s, static_cast<uint8_t>(n)};
+        std::string& text = texts_.emplace_back(i.spelling);
+        text.replace(text.find('#'), 1, std::to_string(n));
+        map_[text] = {s, static_cast<uint8_t>(n)};
       }
     }
-    return names;
-  }();
-  return *map;
-}
+  }
+  const SpecialName* find(std::string_view name) const {
+    const auto it = map_.find(name);
+    return it == map_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::deque<std::string> texts_;  // keys of the map point here
+  std::unordered_map<std::string_view, SpecialName> map_;
+};
 
 }  // namespace
 
@@ -137,16 +142,17 @@ bool Parser::reg_operand(Operand* out, const Binding& b, const Token& name) {
 }
 
 bool Parser::special(Operand* out, const Token& name) {
-  const auto it = special_names().find(name.text);
-  if (it == special_names().end()) {
+  static const SpecialNames names;
+  const SpecialName* found = names.find(name.text);
+  if (found == nullptr) {
     const bool percent = name.text[0] == '%';
     return error(
         DiagKind::Invalid, name,
         (percent ? "unknown register '" : "unknown name '") + std::string(name.text) + "'");
   }
   out->kind = OperandKind::Special;
-  out->special = it->second.special;
-  out->component = it->second.component;
+  out->special = found->special;
+  out->component = found->component;
   if (info(out->special).shape != 'V') return true;
   if (peek().kind != Tok::Directive) {
     return error(DiagKind::Unsupported, name,
