@@ -348,6 +348,7 @@ void bits_elect(Warp& w, const MicroOp& op, uint32_t mask, bool all) {
 bool bits_execute(Warp& w, const Kernel& k, const MicroOp& op, uint32_t mask, bool all) {
   switch (op.kind) {
     case OpKind::Nop:
+    case OpKind::SyncPoint:
     case OpKind::Fence:
       return true;
     case OpKind::Alu:

@@ -213,7 +213,7 @@ class Executor {
           bool all = mask == w.alive;
           if (!bits_execute(w, k_, op, mask, all))
             d_.memory(cta, w, op, mask, all);
-          else if (observer_ && op.kind >= OpKind::Shfl && op.kind <= OpKind::Elect) {
+          else if (observer_ && op.kind >= OpKind::Shfl && op.kind <= OpKind::SyncPoint) {
             sync_lanes(cta, w, op, mask);
           }
         }
@@ -222,7 +222,7 @@ class Executor {
           status = d_.take_error();
           break;
         }
-        if (observer_ && op.kind >= OpKind::Shfl && op.kind <= OpKind::Elect) {
+        if (observer_ && op.kind >= OpKind::Shfl && op.kind <= OpKind::SyncPoint) {
           sync_lanes(cta, w, op, mask);
         }
       }
@@ -332,7 +332,7 @@ class Executor {
 
   void sync_lanes(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
     RegRef m = op.kind == OpKind::Shfl    ? op.src[3]
-               : op.kind == OpKind::Elect ? op.src[0]
+               : op.kind >= OpKind::Elect ? op.src[0]
                                           : op.src[1];
     if (!m || !mask) return;
     observer_->warp_sync(cta.linear, w.id, w.reg(m)[std::countr_zero(mask)] & mask, w.alive);

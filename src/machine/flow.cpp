@@ -139,25 +139,27 @@ void find_ipdom(Kernel& k) {
 }
 
 // Operations that make data of their own, whatever their operands are.
-bool makes_data(const MicroOp& op) {
+bool makes_data(const MicroOp& op, bool floats) {
   switch (op.kind) {
     case OpKind::Ld:
-      return op.space != Space::Param;
+      return op.space != Space::Param && op.value;
     case OpKind::Atom:
+      return floats || (op.value && op.dst);
     case OpKind::LdSym:
     case OpKind::Clock:
       return true;
     case OpKind::Alu:
-      return info(op.fn).cls == FnClass::R || op.fn == Fn::CvtIF || op.fn == Fn::CvtFF ||
-             op.fn == Fn::CvtFI || op.fn == Fn::FrexpExp || is_float(op.type);
+      return floats && (info(op.fn).cls == FnClass::R || op.fn == Fn::CvtIF || op.fn == Fn::CvtFF ||
+                        op.fn == Fn::CvtFI || op.fn == Fn::FrexpExp || is_float(op.type));
     case OpKind::Setp:
-      return is_float(op.type);
+      return floats && is_float(op.type);
     default:
       return false;
   }
 }
 
-void find_taint(Kernel& k) {
+void find_taint(Kernel& k, bool floats) {
+  for (RegInfo& r : k.regs) r.tainted = false;
   std::vector<UseDef> ud(k.ops.size());
   for (size_t i = 0; i < k.ops.size(); ++i) use_def(k, k.ops[i], ud[i]);
   std::vector<bool> block_tainted(k.blocks.size(), false), branch_done(k.blocks.size(), false);
@@ -166,7 +168,7 @@ void find_taint(Kernel& k) {
     changed = false;
     for (size_t i = 0; i < k.ops.size(); ++i) {
       const MicroOp& op = k.ops[i];
-      bool t = makes_data(op) || block_tainted[k.block_of[i]] ||
+      bool t = makes_data(op, floats) || block_tainted[k.block_of[i]] ||
                std::any_of(ud[i].uses.begin(), ud[i].uses.end(), tainted) ||
                std::any_of(ud[i].defs.begin(), ud[i].defs.end(), tainted);
       if (!t) continue;
@@ -193,7 +195,7 @@ void find_taint(Kernel& k) {
   }
   for (size_t i = 0; i < k.ops.size(); ++i) {
     MicroOp& op = k.ops[i];
-    op.pure = !makes_data(op) && !block_tainted[k.block_of[i]] &&
+    op.pure = !makes_data(op, floats) && !block_tainted[k.block_of[i]] &&
               std::none_of(ud[i].uses.begin(), ud[i].uses.end(), tainted) &&
               std::none_of(ud[i].defs.begin(), ud[i].defs.end(), tainted);
   }
@@ -263,12 +265,12 @@ void drop_unused_results(Kernel& k) {
   }
 }
 
-void analyse(Kernel& k) {
+void analyse(Kernel& k, bool floats_are_data) {
   drop_unused_results(k);
   find_blocks(k);
   find_rpo(k);
   find_ipdom(k);
-  find_taint(k);
+  find_taint(k, floats_are_data);
 }
 
 Liveness::Liveness(const Kernel& k) : words_((k.regs.size() + 63) / 64) {

@@ -36,7 +36,8 @@ class Observer {
   // An access whose addresses (or guard) depend on symbolic data: lanes in a.mask whose address is
   // unknown; a.addr is null. `conditional`: addresses are known, but whether it happens is not.
   virtual void unknown_access(const WarpAccess& /*a*/, bool /*conditional*/) {}
-  // A branch on symbolic data: both sides may run. The skeleton takes neither of them into account.
+  // A branch on symbolic data: the lanes of the mask may take either side. Nothing of what lies
+  // between the branch and its post-dominator is reported for them.
   virtual void unknown_branch(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*pc*/,
                               uint32_t /*mask*/) {}
   virtual void cta_barrier(uint32_t /*cta*/, uint32_t /*warp_mask*/, bool /*whole*/) {}
@@ -69,6 +70,14 @@ struct RunStats {
 Result<RunStats> run_concrete(const Kernel& kernel, const Launch& launch,
                               const std::vector<BufferEnv>& env, const CtaRange& ctas,
                               Observer* observer = nullptr);
+
+// Runs a slice (flow.h): the observer sees each kept access, barrier and synchronisation. Values
+// come from parameters, indices and buffers of content Bytes, which are not written; a branch on
+// anything else is reported as unknown and skipped up to its post-dominator, with what is written
+// inside becoming unknown. Errors: Limit.
+Result<RunStats> run_skeleton(const Kernel& sliced, const Launch& launch,
+                              const std::vector<BufferEnv>& env, const CtaRange& ctas,
+                              Observer& observer);
 
 // Traces CTAs one after another. Errors: Limit, Unsupported (with the place).
 Result<Trace> run_trace(const Kernel& kernel, const Launch& launch,

@@ -29,16 +29,17 @@ enum class OpKind : uint8_t {
   LaneMask,  // dst = active lanes
   Ld,
   St,
-  Atom,     // dst may be none
-  LdSym,    // dst = symbolic scalar parameter; its example bits are src0
-  IsSpace,  // predicate dst = address src0 lies in `space`
-  Shfl,     // dst, predicate dst2 = shuffle of src0 by src1, c = src2, members src3
-  Vote,     // predicate dst, or register dst for ballot; src0 predicate, src1 members
-  Match,    // dst, predicate dst2; src0 value, src1 members
-  Redux,    // dst; src0 value, src1 members
-  Elect,    // dst, predicate dst2; src0 members
-  Bar,      // barrier of the CTA: sync, arrive or red; src0 id, src1 count, src2 predicate
-  WarpBar,  // src0 members
+  Atom,       // dst may be none
+  LdSym,      // dst = symbolic scalar parameter; its example bits are src0
+  IsSpace,    // predicate dst = address src0 lies in `space`
+  Shfl,       // dst, predicate dst2 = shuffle of src0 by src1, c = src2, members src3
+  Vote,       // predicate dst, or register dst for ballot; src0 predicate, src1 members
+  Match,      // dst, predicate dst2; src0 value, src1 members
+  Redux,      // dst; src0 value, src1 members
+  Elect,      // dst, predicate dst2; src0 members
+  SyncPoint,  // slices: what is left of a warp operation whose result is not needed; src0 members
+  Bar,        // barrier of the CTA: sync, arrive or red; src0 id, src1 count, src2 predicate
+  WarpBar,    // src0 members
   ClusterBar,
   Fence,
   Bra,     // to `target`; uniform, or by guard
@@ -79,8 +80,9 @@ struct MicroOp {
   uint8_t vec = 1;         // Ld, St: elements; Pack, Unpack: parts
   bool strong = false;     // volatile, relaxed, acquire, release
   bool read_only = false;  // ld.global.nc
-  bool pure = false;       // set by flow: touches no data, so it has concrete operands only
-  bool top = false;        // first operation of a basic block
+  bool value = true;  // Ld, St, Atom: the data is moved; false in slices: only the access counts
+  bool pure = false;  // set by flow: touches no data, so it has concrete operands only
+  bool top = false;   // first operation of a basic block
   RegRef guard;
   RegRef dst, dst2;
   std::array<RegRef, 4> src;
