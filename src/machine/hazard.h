@@ -130,9 +130,9 @@ class HazardTracker {
   void grid_barrier();                                      // cooperative grid sync
   void release(uint32_t cta, uint32_t warp, SyncClock* clock);  // joins into *clock
   void acquire(uint32_t cta, uint32_t warp, const SyncClock& clock);
-  // The lanes of `mask` are together here: call it before a branch that parts them and at the point
-  // where they meet again. No order (sm_70 and later), but it defines the lockstep order that tells
-  // RacyIdiom from a race between divergent arms.
+  // The lanes of `mask` meet here again, at a post-dominator. No order (sm_70 and later), but it
+  // defines the lockstep order that tells RacyIdiom from a race between divergent arms. Lanes of
+  // one access are together by themselves.
   void converged(uint32_t cta, uint32_t warp, uint32_t mask);
 
   // Checks and records one warp access. Returns the lanes that may perform it: those in bounds and

@@ -71,7 +71,11 @@ AccessRecorder::AccessRecorder(HazardTracker* tracker, const WarpAccess& a,
     shadow_ = a.owner_cta == a.cta ? tracker->cta_of(a.cta).shared.get()
                                    : tracker->ctas_.find(a.owner_cta)->second.shared.get();
   }
-  const WarpOrder& warp = order_->warps[a.warp & 31];
+  WarpOrder& warp = order_->warps[a.warp & 31];
+  if (warp.last_mask != a.mask) {  // the lanes of the latest access were together until it
+    if (warp.last_mask != 0) warp.converged(warp.last_mask, ++tracker->clock_);
+    warp.last_mask = a.mask;
+  }
   stamp_.now = tracker->clock_;
   stamp_.launch_start = tracker->launch_start_;
   stamp_.full_start = order_->full_start;

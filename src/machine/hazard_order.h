@@ -27,7 +27,8 @@ struct WarpOrder {
   std::unique_ptr<std::array<WarpTimes, 32>> lanes;
   // Times at which lanes of a mask were together, newest last; no mask contains a later one's.
   std::vector<std::pair<int32_t, uint32_t>> together;
-  CtaTimes foreign;  // of other CTAs, through acquire
+  uint32_t last_mask = 0;  // of the latest access
+  CtaTimes foreign;        // of other CTAs, through acquire
 
   int32_t lane_known(uint32_t lane, uint32_t of) const {
     return lanes == nullptr ? sync : std::max(sync, (*lanes)[lane][of]);

@@ -142,8 +142,7 @@ TEST_F(HazardTest, WarpSyncOrdersLanes) {
 
 TEST_F(HazardTest, VolatileTailWithoutWarpSyncIsTheRacyIdiom) {
   write(0, stride(0, 4), 1);
-  tracker_.converged(0, 0, kAll);  // if (lane < 16)
-  read(0, stride(64, 4), 2, 0xffff);
+  read(0, stride(64, 4), 2, 0xffff);  // if (lane < 16)
   ASSERT_EQ(tracker_.hazards().size(), 1u) << all();
   EXPECT_EQ(tracker_.hazards()[0].kind, HazardKind::RacyIdiom);
   EXPECT_EQ(tracker_.hazards()[0].count, 16u);
@@ -166,6 +165,15 @@ TEST_F(HazardTest, DivergentArmsHaveNoLockstepOrder) {
   EXPECT_EQ(tracker_.hazards()[0].kind, HazardKind::ReadWriteRace);
 }
 
+TEST_F(HazardTest, DivergentArmsAfterACommonAccess) {
+  write(0, stride(256, 4), 1);  // all lanes, so the clock of the arms is not that of this access
+  write(0, stride(0, 4), 2, 0xffff);
+  read(
+      0, [](uint32_t l) { return (l - 16) * 4; }, 3, 0xffff0000);
+  ASSERT_EQ(tracker_.hazards().size(), 1u) << all();
+  EXPECT_EQ(tracker_.hazards()[0].kind, HazardKind::ReadWriteRace);
+}
+
 TEST_F(HazardTest, MeetingBetweenTwoBranchesMakesItTheIdiom) {
   tracker_.converged(0, 0, kAll);
   write(0, stride(0, 4), 1, 0xffff);
@@ -183,7 +191,6 @@ TEST_F(HazardTest, PartialWarpSyncOrdersItsMembersOnly) {
   read(
       0, [](uint32_t l) { return (l ^ 1) * 4; }, 2, 0xffff);
   EXPECT_TRUE(tracker_.hazards().empty()) << all();
-  tracker_.converged(0, 0, kAll);
   read(0, stride(64, 4), 3, 0xffff);  // words of lanes that were no members
   ASSERT_EQ(tracker_.hazards().size(), 1u) << all();
   EXPECT_EQ(tracker_.hazards()[0].kind, HazardKind::RacyIdiom);
