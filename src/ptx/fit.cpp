@@ -44,14 +44,16 @@ std::string Parser::misfit_vec(const Shape& s, const Operand& o, const Form& for
 // What keeps the operand from its position, as the rest of a sentence; empty: nothing.
 std::string Parser::misfit(const Shape& s, const Operand& o, const Form& form) const {
   const Ty want = wanted_type(s, form.types);
-  const std::string type(assay::info(want).text);
+  const std::string_view text = assay::info(want).text;
   const auto rule = s.letter == 'v' ? Shape::Rule::AtLeast : s.rule;
   const auto check_reg = [&](int32_t reg) -> std::string {
     if (s.letter == 'v') {
       const Ty have = fn().reg_type(reg);
-      return have != Ty::Pred && bits(have) >= bits(want) ? "" : "is no register for ." + type;
+      return have != Ty::Pred && bits(have) >= bits(want)
+                 ? ""
+                 : "is no register for ." + std::string(text);
     }
-    return reg_fits(reg, want, rule) ? "" : "is no register of type ." + type;
+    return reg_fits(reg, want, rule) ? "" : "is no register of type ." + std::string(text);
   };
   switch (s.letter) {
     case '*':
@@ -94,16 +96,16 @@ std::string Parser::misfit(const Shape& s, const Operand& o, const Form& form) c
   if (s.def) return "is no register";
   switch (o.kind) {
     case OperandKind::Imm:
-      if (assay::is_float(want)) return "is an integer, but a ." + type + " is wanted";
+      if (assay::is_float(want)) return "is an integer, but a ." + std::string(text) + " is wanted";
       return {};
     case OperandKind::FImm:
       if (bits(want) < 32 || bits(want) > 64 || is_signed(want) ||
           assay::info(want).cls == TyClass::U) {
-        return "is a floating constant, but a ." + type + " is wanted";
+        return "is a floating constant, but a ." + std::string(text) + " is wanted";
       }
       return {};
     case OperandKind::Special:
-      if (s.letter == 'p') return assay::info(Ty::Pred).text == type ? "" : "is no predicate";
+      if (s.letter == 'p') return assay::info(Ty::Pred).text == text ? "" : "is no predicate";
       return {};
     case OperandKind::Symbol:
       if (s.letter != 's') return "is a name";
@@ -115,15 +117,15 @@ std::string Parser::misfit(const Shape& s, const Operand& o, const Form& form) c
 
 bool Parser::fits(const Form& form, const std::vector<Operand>& operands, std::string* why) {
   const Row& r = compiled(form.op);
+  positions_.clear();
   if (r.free_operands || (!r.shapes.empty() && r.shapes[0].letter == 'C')) return true;
-  std::vector<const Shape*> positions;
-  if (!assign_positions(r, form.mods, static_cast<uint32_t>(operands.size()), &positions)) {
+  if (!assign_positions(r, form.mods, static_cast<uint32_t>(operands.size()), &positions_)) {
     *why = std::to_string(operands.size()) + " operands, but it takes " +
            std::string(r.op->operands.empty() ? "none" : r.op->operands);
     return false;
   }
   for (size_t k = 0; k < operands.size(); ++k) {
-    const std::string what = misfit(*positions[k], operands[k], form);
+    const std::string what = misfit(*positions_[k], operands[k], form);
     if (what.empty()) continue;
     *why = "operand " + std::to_string(k + 1) + " " + what;
     return false;

@@ -336,17 +336,12 @@ void Parser::finish_instruction(Instr instr, const std::vector<Form>& forms,
   instr.types = form->types;
   if (!form->suffix.empty()) instr.suffix = string_index(form->suffix);
   Function& f = fn();
-  if (compiled(form->op).shapes.size() > 0 && compiled(form->op).shapes[0].letter != 'C') {
-    std::vector<const Shape*> positions;
-    assign_positions(compiled(form->op), form->mods, static_cast<uint32_t>(operands->size()),
-                     &positions);
-    for (size_t k = 0; k < operands->size() && k < positions.size(); ++k) {
-      Operand& o = (*operands)[k];
-      const Ty want = wanted_type(*positions[k], form->types);
-      set_float_type(&o, want);
-      for (uint32_t e = 0; o.kind == OperandKind::Vec && e < o.count; ++e) {
-        set_float_type(&f.operand_pool[o.first + e], want);
-      }
+  for (size_t k = 0; k < positions_.size(); ++k) {  // none for calls and free operands
+    Operand& o = (*operands)[k];
+    const Ty want = wanted_type(*positions_[k], form->types);
+    set_float_type(&o, want);
+    for (uint32_t e = 0; o.kind == OperandKind::Vec && e < o.count; ++e) {
+      set_float_type(&f.operand_pool[o.first + e], want);
     }
   }
   instr.first_operand = static_cast<uint32_t>(f.operand_pool.size());

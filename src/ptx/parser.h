@@ -180,7 +180,8 @@ class Parser {
   std::unordered_map<std::string_view, size_t> debug_labels_;
   std::string debug_text_;
   uint64_t init_bytes_ = 0;
-  std::vector<Operand> operands_;  // scratch of one instruction
+  std::vector<Operand> operands_;        // scratch of one instruction
+  std::vector<const Shape*> positions_;  // of operands_, by the last fits()
 };
 
 }  // namespace assay::ptx
