@@ -20,6 +20,18 @@ std::vector<V> load_all(NestBuilder& b, const std::vector<MapIn>& ins, const Sha
   return values;
 }
 
+// Callers check shapes and say what is wrong; this keeps a missing check from reading past a shape.
+bool all_broadcast(Context& c, const std::vector<MapIn>& ins, const Shape& shape) {
+  for (const MapIn& in : ins) {
+    Shape s = shape;
+    if (in.operand.ref && (!broadcast_shape(in.operand.ref->shape, &s) || s != shape)) {
+      c.invalid("an operand does not broadcast to the result");
+      return false;
+    }
+  }
+  return true;
+}
+
 bool is_reduced(const std::vector<int>& dims, int k) {
   return std::find(dims.begin(), dims.end(), k) != dims.end();
 }
@@ -27,7 +39,7 @@ bool is_reduced(const std::vector<int>& dims, int k) {
 }  // namespace
 
 void map(Context& c, const Ref& out, const std::vector<MapIn>& ins, const MapFn& f) {
-  if (c.failed()) return;
+  if (c.failed() || !all_broadcast(c, ins, out.shape)) return;
   NestBuilder b(out.shape, {});
   std::vector<Index> index = b.space_index();
   std::vector<V> values = load_all(b, ins, out.shape, index);
@@ -100,7 +112,7 @@ Shape reduction_extents(const Reduction& over) {
 
 void reduce(Context& c, const Reduction& over, ReduceKind kind, const Ref& out,
             const std::vector<MapIn>& ins, const MapFn& f, const PostFn& post) {
-  if (c.failed()) return;
+  if (c.failed() || !all_broadcast(c, ins, over.shape)) return;
   NestBuilder b(reduced_shape(over.shape, over.dims, false), reduction_extents(over));
   std::vector<V> values = load_all(b, ins, over.shape, box_index(b, over));
   V total = b.reduce(kind, f(b.body(), values));

@@ -12,16 +12,27 @@ using program::TensorView;
 namespace {
 constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
-bool well_formed(const TensorView& v) {
-  if (v.shape.size() != v.strides.size() || v.shape.size() > 64) return false;
+constexpr size_t kMaxRank = 12;
+
+// Bounds that keep all address arithmetic of a lowering inside int64.
+bool shape_fits(const Shape& shape) {
   double numel = 1;
-  for (size_t k = 0; k < v.shape.size(); ++k) {
-    if (v.shape[k] < 0 || v.shape[k] > kMaxExtent) return false;
-    if (v.strides[k] > kMaxExtent || v.strides[k] < -kMaxExtent) return false;
-    numel *= static_cast<double>(v.shape[k]);
+  for (int64_t d : shape) {
+    if (d < 0 || d > kMaxExtent) return false;
+    numel *= static_cast<double>(std::max<int64_t>(d, 1));
   }
-  return numel < 0x1p50 && v.offset >= 0 && v.offset < (int64_t{1} << 50);
+  return numel < 0x1p48 && shape.size() <= kMaxRank;
 }
+
+bool well_formed(const TensorView& v) {
+  if (v.shape.size() != v.strides.size() || !shape_fits(v.shape)) return false;
+  for (int64_t s : v.strides) {
+    if (s > kMaxExtent || s < -kMaxExtent) return false;
+  }
+  return v.offset >= 0 && v.offset < (int64_t{1} << 50);
+}
+
+bool in_range(int64_t v) { return v >= -kMaxExtent && v <= kMaxExtent; }
 }  // namespace
 
 Context::Context(const Schema& schema, std::vector<Arg> bound, std::string name,
@@ -35,11 +46,28 @@ Context::Context(const Schema& schema, std::vector<Arg> bound, std::string name,
         tensor_of_arg_[k].push_back(-1);
         return;
       }
-      if (!well_formed(v))
+      if (v.shape.size() > kMaxRank) {
+        unsupported(fmt::format("rank {}", v.shape.size()));
+      } else if (!well_formed(v)) {
         invalid(fmt::format("malformed tensor '{}'", schema_.parameters[k].name));
+      }
       tensor_of_arg_[k].push_back(add_view(v).tensor);
     };
     if (auto* v = std::get_if<TensorView>(&bound_[k])) add(*v);
+    auto* i = std::get_if<int64_t>(&bound_[k]);
+    bool bounded =
+        schema_.parameters[k].type == ArgType::Int && schema_.parameters[k].name != "ignore_index";
+    if (i != nullptr && bounded && !in_range(*i)) {
+      invalid(fmt::format("argument '{}' is out of range", schema_.parameters[k].name));
+      *i = 0;
+    }
+    if (auto* v = std::get_if<Shape>(&bound_[k])) {
+      for (int64_t& e : *v) {
+        if (in_range(e)) continue;
+        invalid(fmt::format("argument '{}' is out of range", schema_.parameters[k].name));
+        e = 0;
+      }
+    }
     if (auto* l = std::get_if<std::vector<TensorView>>(&bound_[k])) {
       for (const TensorView& v : *l) add(v);
     }
@@ -197,6 +225,10 @@ Ref Context::out(size_t k, DType dtype, const Shape& shape) {
                             shape_text(self->shape)));
       }
     }
+  }
+  if (!shape_fits(shape)) {
+    invalid(fmt::format("output {} of shape {}", k, shape_text(shape)));
+    return temp(dtype, Shape(shape.size(), 0));
   }
   if (specs_.size() <= k) specs_.resize(k + 1);
   specs_[k] = {dtype, shape};

@@ -363,8 +363,32 @@ class NestRunner {
       ieee_apply(op_.fn, nest_.acc_type, op_.mods, t, t + (n - half), nullptr, nullptr, t, half);
       n -= half;
     }
-    acc_ = started_ ? ieee_apply1(op_.fn, nest_.acc_type, op_.mods, acc_, t[0]) : t[0];
+    push_block(t[0]);
+  }
+
+  // Blocks combine as in a binary counter: level k holds the result of 2^k blocks.
+  void push_block(uint64_t v) {
+    size_t k = 0;
+    while (block_mask_ >> k & 1) {
+      v = ieee_apply1(op_.fn, nest_.acc_type, op_.mods, blocks_[k], v);
+      block_mask_ &= ~(uint64_t{1} << k++);
+    }
+    blocks_[k] = v;
+    block_mask_ |= uint64_t{1} << k;
     started_ = true;
+  }
+
+  uint64_t fold_blocks() {
+    uint64_t v = 0;
+    bool any = false;
+    for (size_t k = 0; block_mask_ >> k != 0; ++k) {
+      if (!(block_mask_ >> k & 1)) continue;
+      v = any ? ieee_apply1(op_.fn, nest_.acc_type, op_.mods, blocks_[k], v) : blocks_[k];
+      any = true;
+      if (k == 63) break;
+    }
+    block_mask_ = 0;
+    return v;
   }
 
   // Without a reduction every lane is a point.
@@ -380,7 +404,7 @@ class NestRunner {
   }
 
   void close_point(const int64_t* it) {
-    uint64_t value = started_ ? acc_ : op_.neutral;
+    uint64_t value = !started_ ? op_.neutral : arg_ ? acc_ : fold_blocks();
     finish_point(it, value, started_ ? arg_value_ : 0);
     started_ = false;
     arg_value_ = 0;
@@ -478,7 +502,8 @@ class NestRunner {
   std::vector<int> segment_ends_;  // lanes at which a point's terms end
   uint8_t skip_[kBatch] = {};
   bool started_ = false;
-  uint64_t acc_ = 0;
+  uint64_t acc_ = 0;  // best value of ArgMax, ArgMin
+  uint64_t blocks_[64] = {}, block_mask_ = 0;
   int64_t arg_value_ = 0;
   int64_t arg_index_[kBatch] = {};
   std::optional<Diag> error_;

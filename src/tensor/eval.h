@@ -1,7 +1,7 @@
 #pragma once
 // Concrete execution of a lowered operator in the IEEE arithmetic of the types it states.
 //
-// Sums are taken in blocks of 1024 terms, pairwise within a block: PyTorch leaves the order open.
+// Sums are pairwise: PyTorch leaves their order open.
 // Reads of an operand see what its buffer held before the step; reads of an output (a tensor that
 // an earlier nest of the lowering writes) see the new values, also where both share a buffer.
 #include <span>

@@ -113,14 +113,14 @@ std::string called_name(const std::string& op) { return op.substr(0, op.find('.'
 Result<Lowered> lower(const OpStep& step) {
   ASSAY_TRY(Bound b, resolve(step.op, step.args));
   Context c(b.row->schema, std::move(b.args), called_name(step.op), &step.outputs);
-  b.row->lower(c);
+  if (!c.failed()) b.row->lower(c);
   return c.finish();
 }
 
 Result<std::vector<OutputSpec>> infer(const std::string& op, const std::vector<Arg>& args) {
   ASSAY_TRY(Bound b, resolve(op, args));
   Context c(b.row->schema, std::move(b.args), called_name(op), nullptr);
-  b.row->lower(c);
+  if (!c.failed()) b.row->lower(c);
   ASSAY_CHECK(c.finish());
   return c.specs();
 }

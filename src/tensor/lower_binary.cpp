@@ -291,6 +291,7 @@ void lower_masked_fill(Context& c) {
   Operand value = c.operand("value"), xo, mo;
   xo.ref = x;
   mo.ref = mask;
+  if (value.ref && value.ref->rank() != 0) return c.invalid("value must be a 0-d tensor");
   if (mask.dtype != DType::Bool) return c.invalid("mask must be bool");
   Ref out = c.out(0, x.dtype, common_shape(c, {xo, mo}));
   Ty ty = value_type(x.dtype);

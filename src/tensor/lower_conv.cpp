@@ -7,6 +7,8 @@
 namespace assay::tensor {
 namespace {
 
+constexpr int64_t kMaxWindow = 1 << 20;  // keeps products with extents inside int64
+
 struct Conv {
   Ref x, w;  // batched
   std::optional<Ref> bias;
@@ -41,14 +43,15 @@ bool check(Context& c, const Conv& v) {
     c.invalid(std::move(m));
     return false;
   };
-  if (s < 1 || v.w.rank() != s + 2) return bad("input and weight must have equal ranks, 3 to 5");
+  if (s < 1 || s > 3 || v.w.rank() != s + 2)
+    return bad("input and weight must have equal ranks, 3 to 5");
   if (v.x.dtype != v.w.dtype) return bad("input and weight must have the same dtype");
   size_t n = static_cast<size_t>(s);
   if (v.stride.size() != n || v.padding.size() != n || v.dilation.size() != n ||
       v.output_padding.size() != n) {
     return bad("stride, padding, dilation must have one value for each spatial dimension");
   }
-  if (v.groups < 1) return bad("groups must be positive");
+  if (v.groups < 1 || v.groups > std::max(v.w.shape[0], v.x.shape[1])) return bad("groups");
   int64_t in = v.x.shape[1], want = v.transposed ? v.w.shape[0] : v.w.shape[1] * v.groups;
   if (in != want || v.w.shape[0] % v.groups != 0) {
     return bad(fmt::format("input {} and weight {} do not fit with groups = {}",
@@ -57,9 +60,11 @@ bool check(Context& c, const Conv& v) {
   int64_t out = v.transposed ? v.w.shape[1] * v.groups : v.w.shape[0];
   if (v.bias && v.bias->shape != Shape{out}) return bad("bias must have one element per channel");
   for (int k = 0; k < s; ++k) {
-    if (v.stride[k] < 1 || v.dilation[k] < 1 || v.padding[k] < 0) {
+    if (v.stride[k] < 1 || v.dilation[k] < 1 || v.padding[k] < 0 || v.output_padding[k] < 0) {
       return bad("stride and dilation must be positive, padding not negative");
     }
+    int64_t most = std::max({v.stride[k], v.dilation[k], v.padding[k], v.output_padding[k]});
+    if (most > kMaxWindow) return bad("stride, dilation or padding is too large");
   }
   return true;
 }

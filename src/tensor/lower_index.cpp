@@ -191,7 +191,9 @@ void lower_scatter(Context& c) {
   if (c.given("reduce")) return c.unsupported("reduce");
   if (!index_dtype(c, index)) return;
   int dim = c.wrap_dim(c.integer("dim"), x.rank());
-  if (x.rank() == 0 || index.rank() != x.rank()) return c.unsupported("ranks differ");
+  if (x.rank() == 0 || index.rank() != x.rank() || (src && src->rank() != x.rank())) {
+    return c.unsupported("ranks differ");
+  }
   for (int k = 0; k < x.rank(); ++k) {
     if ((k != dim && index.shape[k] > x.shape[k]) || (src && index.shape[k] > src->shape[k])) {
       return c.invalid("index exceeds self or src");
@@ -359,6 +361,7 @@ void lower_roll(Context& c) {
   }
   if (shifts.size() != dims.size()) return c.invalid("shifts and dims must have equal lengths");
   Pieces pieces;
+  if (x.rank() == 0) return copy(c, out, x);
   std::vector<int64_t> total(x.rank(), 0);
   for (size_t k = 0; k < dims.size(); ++k) total[c.wrap_dim(dims[k], x.rank())] += shifts[k];
   for (int d = 0; d < x.rank(); ++d) {
@@ -380,6 +383,7 @@ void lower_repeat(Context& c) {
   Shape shape = x.shape;
   for (size_t k = 0; k < times.size(); ++k) {
     if (times[k] < 0) return c.invalid("negative repeats");
+    if (times[k] > 0 && shape[k] > (int64_t{1} << 40) / times[k]) return c.invalid("too large");
     shape[k] *= times[k];
   }
   Ref out = c.out(0, x.dtype, shape);
@@ -399,6 +403,7 @@ void lower_repeat_interleave(Context& c) {
   int dim = c.wrap_dim(c.integer("dim"), x.rank());
   if (x.rank() == 0) return c.unsupported("rank 0");
   Shape shape = x.shape;
+  if (times > 0 && shape[dim] > (int64_t{1} << 40) / times) return c.invalid("too large");
   shape[dim] *= times;
   Ref out = c.out(0, x.dtype, shape);
   if (times == 0 || shape_numel(shape) == 0) return;
@@ -423,13 +428,15 @@ void lower_cat(Context& c) {
   }
   int dim = c.wrap_dim(c.integer("dim"), list[0].rank() + (stack ? 1 : 0));
   if (!stack && list[0].rank() == 0) return c.invalid("0-d tensors cannot be concatenated");
+  for (const Ref& r : list) {
+    if (r.rank() != list[0].rank()) return c.invalid("ranks differ");
+  }
   Shape shape = list[0].shape;
   if (stack) shape.insert(shape.begin() + dim, 0);
   shape[dim] = 0;
   for (Ref& r : list) {
     if (stack) r = unsqueeze(r, dim);
     Shape other = r.shape;
-    if (other.size() != shape.size()) return c.invalid("ranks differ");
     shape[dim] += other[dim];
     other[dim] = shape[dim];
     if (other != shape) return c.invalid("shapes differ");
@@ -528,7 +535,8 @@ void lower_pixel_shuffle(Context& c) {
   bool up = c.base() == "pixel_shuffle";
   int64_t f = c.integer(up ? "upscale_factor" : "downscale_factor");
   int r = x.rank();
-  if (r < 3 || f < 1) return c.invalid("needs rank 3 or more and a positive factor");
+  if (r < 3 || f < 1 || f > (1 << 16))
+    return c.invalid("needs rank 3 or more and a positive factor");
   Shape shape = x.shape;
   if (up) {
     if (x.shape[r - 3] % (f * f) != 0) return c.invalid("channels must be divisible by factor^2");

@@ -352,6 +352,9 @@ void soft_cross_entropy(Context& c, const Nll& n, const Ref& out) {
   if (c.failed()) return;
   if (n.t.shape != n.x.shape) return c.invalid("class probabilities must have the input's shape");
   int cdim = n.x.rank() == 1 ? 0 : 1;
+  if (n.weight && n.weight->shape != Shape{n.x.shape[cdim]}) {
+    return c.invalid("weight must have one element for each class");
+  }
   double classes = static_cast<double>(n.x.shape[cdim]);
   DType wide = n.x.dtype == DType::F64 ? DType::F64 : DType::F32;
   Ty ty = compute_type(wide);

@@ -103,6 +103,7 @@ void lower_mv(Context& c) {
   Shape shape = vector ? Shape{} : Shape{a.shape[0]};
   Ref out = c.out(0, a.dtype, shape);
   Epilogue e = adds ? epilogue_of(c, shape) : Epilogue{};
+  if (c.failed()) return;
   if (e.add) e.add = unsqueeze(expand(*e.add, shape), 1);
   if (vector) out = unsqueeze(out, 0);
   product(c, unsqueeze(out, 1), a, b, e);

@@ -9,6 +9,8 @@
 namespace assay::tensor {
 namespace {
 
+constexpr int64_t kMaxWindow = 1 << 20;  // keeps products with extents inside int64
+
 struct Window {
   Shape kernel, stride, padding, dilation;
   bool ceil_mode = false;
@@ -59,6 +61,9 @@ std::optional<Window> window_args(Context& c, const Ref& x, int s) {
   for (int k = 0; k < s; ++k) {
     if (w.kernel[k] < 1 || w.stride[k] < 1 || w.dilation[k] < 1 || w.padding[k] < 0) {
       return bad("kernel_size, stride and dilation must be positive");
+    }
+    if (std::max({w.kernel[k], w.stride[k], w.dilation[k], w.padding[k]}) > kMaxWindow) {
+      return bad("kernel_size, stride, dilation or padding is too large");
     }
     if (w.padding[k] * 2 > w.kernel[k]) return bad("padding must be at most half of kernel_size");
     int64_t in = x.shape[x.rank() - s + k];

@@ -990,6 +990,68 @@ for _name in [
     DTYPES[_name] = CONVERT
 DTYPES["to.other"] = DTYPES["type_as"] = DTYPES["copy"] = [F32, I64]
 
+# ---- sorting and recurrent networks ----
+
+SORT = [F32, F64, F16, I64]
+
+
+def _distinct(g: Gen, shape: list[int]) -> torch.Tensor:
+    """No ties: their order is open in PyTorch."""
+    n = int(torch.Size(shape).numel())
+    x = (torch.randperm(n, generator=g.torch) - n // 2).reshape(shape).to(g.dtype)
+    return x.transpose(0, -1) if len(shape) > 1 and g.flag() else x
+
+
+@case("topk", dtypes=SORT)
+def _topk(g: Gen) -> Args:
+    x = _distinct(g, [4, 7, 4])
+    return [x, g.pick(1, 2, 4), g.dim(3), g.flag()], {}
+
+
+@case("sort", "argsort", dtypes=SORT)
+def _sort(g: Gen) -> Args:
+    return [_distinct(g, [4, 7]), g.dim(2), g.flag()], {}
+
+
+@case("sort.stable", "argsort.stable", dtypes=SORT)
+def _stable(g: Gen) -> Args:
+    return [g.t([4, 7], -2, 2, ties=True)], {"stable": True, "dim": g.dim(2), "descending": g.flag()}
+
+
+@case("kthvalue", dtypes=SORT)
+def _kthvalue(g: Gen) -> Args:
+    return [_distinct(g, [4, 7]), g.int(1, 4), g.dim(2), g.flag()], {}
+
+
+CASES["median"] = lambda g: ([_distinct(g, [3, 5])], {})
+CASES["median.dim"] = lambda g: ([_distinct(g, [4, 7]), g.dim(2), g.flag()], {})
+DTYPES["median"] = DTYPES["median.dim"] = [F32, F64, I64]
+
+
+def _rnn(gates: int) -> Generator:
+    def f(g: Gen) -> Args:
+        layers, dirs, hidden, size, batch = g.int(1, 2), g.int(1, 2), 3, 4, 2
+        biases, batch_first = g.flag(), g.flag()
+        params = []
+        for layer in range(layers):
+            for _ in range(dirs):
+                width = size if layer == 0 else hidden * dirs
+                params += [g.t([gates * hidden, width], -1, 1), g.t([gates * hidden, hidden], -1, 1)]
+                if biases:
+                    params += [g.t([gates * hidden], -1, 1) for _ in range(2)]
+        x = g.t([batch, 5, size] if batch_first else [5, batch, size])
+        h = [g.t([layers * dirs, batch, hidden]) for _ in range(2)]
+        state = h if gates == 4 else h[0]
+        return [x, state, params, biases, layers, 0.0, g.flag(), dirs == 2, batch_first], {}
+
+    return f
+
+
+for _name, _gates in {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}.items():
+    CASES[f"{_name}.input"] = _rnn(_gates)
+    DTYPES[f"{_name}.input"] = WIDE
+    LOOSE[f"{_name}.input"] = 4
+
 # In-place forms: the functional row run with its output written to self.
 IN_PLACE = [
     "relu", "hardtanh", "add.Tensor", "mul.Tensor", "sub.Scalar", "div.Tensor", "clamp", "sigmoid",

@@ -6,6 +6,7 @@
 // output elements, evaluated on demand, against the whole evaluation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -87,20 +88,26 @@ int64_t write_outputs(const OpStep& step, const Memory& memory, std::ostream& ou
   return total;
 }
 
-// The buffers of one step, the others left empty (a file may hold thousands of steps).
-std::vector<int> buffers_of(const OpStep& step) {
-  std::vector<int> list;
-  auto add = [&](const TensorView& v) {
-    if (v.buffer >= 0) list.push_back(v.buffer);
-  };
-  for (const program::Arg& a : step.args) {
-    if (auto* v = std::get_if<TensorView>(&a)) add(*v);
-    if (auto* l = std::get_if<std::vector<TensorView>>(&a))
-      std::for_each(l->begin(), l->end(), add);
+// A step with its buffers renumbered 0, 1, ... (a file may hold thousands of steps).
+struct LocalStep {
+  OpStep step;
+  std::vector<int> buffers;  // numbers in the Program
+  void renumber(TensorView* v) {
+    if (v->buffer < 0) return;
+    auto at = std::find(buffers.begin(), buffers.end(), v->buffer);
+    if (at == buffers.end()) at = buffers.insert(at, v->buffer);
+    v->buffer = static_cast<int>(at - buffers.begin());
   }
-  std::for_each(step.outputs.begin(), step.outputs.end(), add);
-  return list;
-}
+  explicit LocalStep(const OpStep& from) : step(from) {
+    for (program::Arg& a : step.args) {
+      if (auto* v = std::get_if<TensorView>(&a)) renumber(v);
+      if (auto* l = std::get_if<std::vector<TensorView>>(&a)) {
+        for (TensorView& v : *l) renumber(&v);
+      }
+    }
+    for (TensorView& v : step.outputs) renumber(&v);
+  }
+};
 
 int run(const std::string& in, const std::string& out_path) {
   std::ifstream file(in, std::ios::binary);
@@ -129,14 +136,14 @@ int run(const std::string& in, const std::string& out_path) {
     if (step == nullptr) {
       line["error"] = "not an operator";
     } else {
-      Memory memory(state.size());
-      for (int b : buffers_of(*step))
-        memory[static_cast<size_t>(b)] = state[static_cast<size_t>(b)];
-      Status status = run_step(*step, memory, rng);
+      LocalStep local(*step);
+      Memory memory;
+      for (int b : local.buffers) memory.push_back(state[static_cast<size_t>(b)]);
+      Status status = run_step(local.step, memory, rng);
       if (status) {
-        line["bytes"] = write_outputs(*step, memory, out);
-        for (int b : buffers_of(*step)) {
-          state[static_cast<size_t>(b)] = memory[static_cast<size_t>(b)];
+        line["bytes"] = write_outputs(local.step, memory, out);
+        for (size_t b = 0; b < memory.size(); ++b) {
+          state[static_cast<size_t>(local.buffers[b])] = std::move(memory[b]);
         }
       } else {
         line["error"] = format_diag(status.error());
