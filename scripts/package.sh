@@ -1,4 +1,5 @@
-# ./assay package [FOLDER]: assay-VERSION-linux-x86_64.tar.zst, written to FOLDER (default: here).
+# ./assay package [FOLDER]: assay-VERSION-linux-x86_64.tar.gz, written to FOLDER (default: here);
+# gzip, since a bare machine (Ubuntu 24.04, for one) has no zstd to unpack with.
 # It unpacks anywhere and runs with glibc 2.36 or newer: every other library is inside. Kernels in
 # .cu need nvcc 13.0 and g++ on the machine, references in .py a Python with PyTorch.
 run_package() {
@@ -32,8 +33,8 @@ run_package() {
   local when
   when=$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)
   tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" -cf - "$name" |
-    zstd -q -T0 -12 -f -o "$out/$name.tar.zst"
-  say "written: $out/$name.tar.zst ($(du -h "$out/$name.tar.zst" | cut -f1))"
+    gzip -n >"$out/$name.tar.gz"
+  say "written: $out/$name.tar.gz ($(du -h "$out/$name.tar.gz" | cut -f1))"
 }
 
 is_elf() { [[ $(head -c 4 "$1" | tr -d '\0') == $'\x7fELF' ]]; }
@@ -58,30 +59,26 @@ add_libraries() {
   patchelf --set-rpath "\$ORIGIN:\$ORIGIN/$up/lib${cxx:+:\$ORIGIN/$up/$cxx}" "$file"
 }
 
-# Tests with the label gpu, to run where there is a GPU: libexec/assay/tests/run.
+# What runs where there is a GPU: libexec/assay/tests/run.
 add_gpu_tests() {
   local top=$1 test
-  for test in "$build"/*_gpu_tests; do
+  cmake --build "$build" --target record_opcodes -j "${ASSAY_JOBS:-$(nproc)}" >>"$build/build.log" ||
+    die "record_opcodes does not build; the whole log: $build/build.log"
+  for test in "$build"/tests/gpu/opcodes/record_opcodes "$build"/*_gpu_tests; do
     [[ -x $test ]] && cp "$test" "$top/libexec/assay/tests/"
   done
-  [[ -d $root/tests/gpu ]] && cp -r "$root/tests/gpu" "$top/share/assay/gpu_tests"
   cat >"$top/libexec/assay/tests/run" <<'RUN'
 #!/bin/sh
-# Runs every GPU test of this package; exit code 1 if one fails.
+# Runs every GPU test of this package; exit code 1 if one fails. run [FOLDER]: what the GPU gives
+# for every opcode is left in FOLDER, for tests/gpu/opcodes of the repository.
 here=$(cd "$(dirname "$0")" && pwd)
-export ASSAY_HOME="$here/../../.." PYTHONPATH="$here/../../../share/assay/python"
-failed=0 n=0
+export ASSAY_HOME="$here/../../.."
+failed=0
+out=${1:-$(mktemp -d)}
+"$here/record_opcodes" "$out" && echo "recorded: $out" || failed=1
 for test in "$here"/*_gpu_tests; do
-  [ -x "$test" ] || continue
-  n=$((n + 1))
-  "$test" || failed=1
+  [ ! -x "$test" ] || "$test" || failed=1
 done
-for test in "$ASSAY_HOME"/share/assay/gpu_tests/test_*.py; do
-  [ -e "$test" ] || continue
-  n=$((n + 1))
-  python3 -m pytest -q -p no:cacheprovider "$test" || failed=1
-done
-[ "$n" -gt 0 ] || { echo "no GPU test in this package"; exit 1; }
 exit $failed
 RUN
   chmod +x "$top/libexec/assay/tests/run"

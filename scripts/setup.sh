@@ -6,7 +6,7 @@ packages_build=(g++ cmake ninja-build ccache pkg-config libfmt-dev nlohmann-json
   libexpected-dev libtomlplusplus-dev libzstd-dev libz3-dev libseccomp-dev libgtest-dev
   libbenchmark-dev llvm-14 python3-venv)
 packages_check=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev shellcheck git)
-packages_package=(zstd patchelf)
+packages_package=(patchelf binutils)
 
 # nvcc 13.0 from PyPI, for machines without a CUDA 13.0 toolkit: PTX of later ones is newer than a
 # CUDA 13.0 driver reads. These five together compile, assemble and link.
