@@ -11,6 +11,7 @@
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
+#include "check/values.h"
 #include "term/interval_domain.h"
 
 namespace assay::check {
@@ -98,6 +99,7 @@ class ShapeCheck {
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     ASSAY_CHECK(examine(diff));
+    ASSAY_CHECK(races(c_plan, where));
     definedness(diff, c_plan);
     quality(diff);
     budget_.lap("search");
@@ -204,6 +206,67 @@ class ShapeCheck {
       (void)all_closed;
     }
     return {};
+  }
+
+  // A race in the cone: two legal schedules with different values refute; where something else
+  // already refutes, or writers agree, it stands beside the verdict; else the verdict stays open.
+  Status races(const Plan& plan, const LocationPlan& where) {
+    auto is_race = [](const LocationResult& r) { return r.cls == "race"; };
+    if (std::none_of(out_.results.begin(), out_.results.end(), is_race)) return {};
+    bool decided =
+        std::any_of(out_.results.begin(), out_.results.end(),
+                    [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
+    if (!decided) {
+      ASSAY_TRY(const Plan other,
+                make_plan(candidate_, wants_of(pairs_, where.outputs, true), true));
+      std::vector<OutputPair> same = pairs_;
+      for (OutputPair& p : same) p.reference = p.candidate;
+      const ImageDiff diff = compare_images(candidate_, plan, candidate_, other, same,
+                                            where.outputs, *snapper_, options_.seed);
+      for (size_t k = 0; k < pairs_.size() && !decided; ++k) {
+        Positions apart = diff.differ[k];
+        apart.insert(apart.end(), diff.undefined[k].begin(), diff.undefined[k].end());
+        if (apart.empty()) continue;
+        decided = true;
+        schedules_differ(plan, other, k, apart);
+      }
+    }
+    std::vector<LocationResult> kept;
+    for (LocationResult& r : out_.results) {
+      if (decided && is_race(r))
+        verdict_.findings.push_back({"hazard", Severity::High, r.reason, r.loc});
+      else
+        kept.push_back(std::move(r));
+    }
+    out_.results = std::move(kept);
+    return {};
+  }
+
+  void schedules_differ(const Plan& first, const Plan& second, size_t k, const Positions& apart) {
+    LocationResult r;
+    r.kind = VerdictKind::Refuted;
+    r.cls = "nondeterministic";
+    r.location = {pairs_[k].index, pairs_[k].name, unravel(apart[0], pairs_[k].reference.shape)};
+    r.count = apart.size();
+    r.loc = origin(first, pairs_[k], apart[0]);
+    for (const LocationResult& race : out_.results)
+      if (race.cls == "race" && race.loc.line != 0) r.loc = race.loc;
+    Experiment e(reference_.symbols, options_.seed);
+    const ExactValue a =
+        exact_value(candidate_, first, pairs_[k].candidate, apart[0], e, *snapper_);
+    const ExactValue b =
+        exact_value(candidate_, second, pairs_[k].candidate, apart[0], e, *snapper_);
+    auto text = [](const ExactValue& v) {
+      return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
+    };
+    r.reason = fmt::format(
+        "two legal schedules give different values: {} where warps run in ascending order, {} in "
+        "descending order",
+        text(a), text(b));
+    r.witness = e.witness();
+    r.witness->replayed = true;
+    r.witness->replay = "both schedules on the virtual GPU";
+    out_.results.push_back(std::move(r));
   }
 
   // Partial functions of the candidate whose definedness does not follow from the reference's: by

@@ -8,7 +8,9 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
+#include "machine/flow.h"
 #include "machine/run.h"
 #include "ptx/module.h"
 
@@ -86,10 +88,12 @@ class Launcher : public PreparedLaunch {
     if (!coverage_) ASSAY_CHECK(cover());
     return &*coverage_;
   }
-  Result<machine::Trace> trace(const std::vector<uint32_t>& ctas) override {
+  Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) override {
     machine::CtaRange range;
     range.list.assign(ctas.begin(), ctas.end());
-    return machine::run_trace(semantic_, spec_, env_, range);
+    machine::Launch spec = spec_;
+    spec.descending = descending;
+    return machine::run_trace(semantic_, spec, env_, range);
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
@@ -165,6 +169,9 @@ class Launcher : public PreparedLaunch {
     return kernel;
   }
   Status cover();
+  void report_hazards(const std::vector<machine::Hazard>& hazards, std::vector<Finding>& findings,
+                      std::vector<LocationResult>& results) const;
+  std::string hazard_text(const machine::Hazard& h) const;
 
   const Program& program_;
   size_t step_;
@@ -241,7 +248,10 @@ Status Launcher::cover() {
   CoverageObserver observer(env_, cover);
   machine::Launch spec = spec_;
   spec.step_limit = kCoverageLimit;
-  auto stats = machine::run_concrete(real_, spec, env_, {}, &observer);
+  machine::SliceOptions only_stores;
+  only_stores.global_loads = only_stores.shared = only_stores.sync = false;
+  const Kernel sliced = machine::slice(real_, only_stores);
+  auto stats = machine::run_skeleton(sliced, spec, env_, {}, observer);
   if (!stats) {
     if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
     cover.complete = false;
@@ -298,6 +308,71 @@ LocationResult refutation(const char* cls, std::string reason, SrcLoc loc) {
   return r;
 }
 
+const char* access_name(machine::AccessKind kind) {
+  return kind == machine::AccessKind::Read    ? "read"
+         : kind == machine::AccessKind::Write ? "write"
+                                              : "atomic";
+}
+
+// One hazard in the words of the source: lines instead of program counters.
+std::string Launcher::hazard_text(const machine::Hazard& h) const {
+  const std::string where = h.space == machine::MemSpace::Shared ? "shared memory"
+                            : h.buffer.empty()                   ? "global memory"
+                                                                 : h.buffer;
+  const SrcLoc first = real_.source(h.first_pc), second = real_.source(h.second_pc);
+  std::string text = machine::hazard_kind_name(h.kind);
+  using Kind = machine::HazardKind;
+  if (h.kind == Kind::OutOfBounds || h.kind == Kind::Misaligned ||
+      h.kind == Kind::UninitialisedRead) {
+    text += fmt::format(": {} at line {} in {}", access_name(h.second_kind), second.line, where);
+    if (!h.examples.empty() && h.extent != 0)
+      text += fmt::format(", byte {} of {}", h.examples[0].offset, h.extent);
+  } else {
+    text += fmt::format(": {} at line {} and {} at line {} in {}", access_name(h.first_kind),
+                        first.line, access_name(h.second_kind), second.line, where);
+  }
+  if (!h.examples.empty()) {
+    const auto& e = h.examples[0];
+    text += fmt::format(" (CTA {}, thread {}{})", e.second.cta, e.second.thread,
+                        h.kind == Kind::OutOfBounds
+                            ? ""
+                            : fmt::format("; CTA {}, thread {}", e.first.cta, e.first.thread));
+  }
+  return text;
+}
+
+// One result or finding for each kind and pair of lines.
+void Launcher::report_hazards(const std::vector<machine::Hazard>& hazards,
+                              std::vector<Finding>& findings,
+                              std::vector<LocationResult>& results) const {
+  using Kind = machine::HazardKind;
+  std::map<std::tuple<Kind, uint32_t, uint32_t>, LocationResult*> seen;
+  std::deque<LocationResult> merged;
+  for (const machine::Hazard& h : hazards) {
+    const SrcLoc first = real_.source(h.first_pc), loc = real_.source(h.second_pc);
+    const bool fault = h.kind == Kind::OutOfBounds || h.kind == Kind::Misaligned;
+    const bool idiom = h.kind == Kind::RacyIdiom, uninit = h.kind == Kind::UninitialisedRead;
+    const Kind group = fault || idiom || uninit ? h.kind : Kind::ReadWriteRace;
+    auto [it, fresh] = seen.try_emplace(
+        {group, std::min(first.line, loc.line), std::max(first.line, loc.line)}, nullptr);
+    if (!fresh) {
+      if (it->second != nullptr) it->second->count += h.count;
+      continue;
+    }
+    if (idiom || uninit) {
+      findings.push_back(
+          {idiom ? "racy-idiom" : "uninitialised", Severity::Medium, hazard_text(h), loc});
+      continue;
+    }
+    merged.push_back(refutation(fault ? "out-of-bounds" : "race", hazard_text(h), loc));
+    if (!fault)
+      merged.back().kind = VerdictKind::Unknown;  // a race forbids Proved; decided by schedules
+    merged.back().count = h.count;
+    it->second = &merged.back();
+  }
+  for (LocationResult& r : merged) results.push_back(std::move(r));
+}
+
 Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) {
   machine::HazardTracker tracker;
@@ -317,7 +392,8 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
   machine::CtaRange range;
   range.list.assign(ctas.begin(), ctas.end());
   if (range.list.size() > 64) range.list.resize(64);
-  auto stats = machine::run_concrete(real_, spec_, env_, range, &observer);
+  const Kernel sliced = machine::slice(real_, {});
+  auto stats = machine::run_skeleton(sliced, spec_, env_, range, observer);
   if (!stats) {
     if (stats.error().kind == DiagKind::Limit) {
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));
@@ -326,28 +402,7 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
     }
     return tl::unexpected<Diag>(stats.error());
   }
-  using Kind = machine::HazardKind;
-  for (const machine::Hazard& h : tracker.hazards()) {
-    const SrcLoc loc = real_.source(h.second_pc);
-    const std::string text = machine::format_hazard(h);
-    switch (h.kind) {
-      case Kind::OutOfBounds:
-      case Kind::Misaligned:
-        refutations.push_back(refutation("out-of-bounds", text, loc));
-        break;
-      case Kind::RacyIdiom:
-        findings.push_back({"racy-idiom", Severity::Medium, text, loc});
-        break;
-      case Kind::UninitialisedRead:
-        findings.push_back({"uninitialised", Severity::Medium, text, loc});
-        break;
-      default: {
-        LocationResult r = refutation("race", text, loc);
-        r.kind = VerdictKind::Unknown;  // a race forbids Proved; see check/races
-        refutations.push_back(std::move(r));
-      }
-    }
-  }
+  report_hazards(tracker.hazards(), findings, refutations);
   for (const auto& [pc, other] : observer.mismatches)
     findings.push_back(
         {"barrier-mismatch", Severity::High,

@@ -38,7 +38,8 @@ class PreparedLaunch {
   virtual ~PreparedLaunch() = default;
   virtual Result<const Coverage*> coverage() = 0;
   // Traces of the semantic build (of the PTX, if there is no source).
-  virtual Result<machine::Trace> trace(const std::vector<uint32_t>& ctas) = 0;
+  // descending: another legal schedule, in which the warps of a CTA run from the last to the first.
+  virtual Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) = 0;
   // Races, bounds, initialisation: the real build's skeleton on these CTAs.
   virtual Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) = 0;

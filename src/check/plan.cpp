@@ -39,7 +39,7 @@ void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
   }
 }
 
-Status plan_launch(PreparedLaunch& launch, Wants& want, StepPlan& plan) {
+Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPlan& plan) {
   ASSAY_TRY(const Coverage* cover, launch.coverage());
   std::set<uint32_t> ctas;
   for (const auto& [buffer, writers] : cover->buffers) {
@@ -60,7 +60,7 @@ Status plan_launch(PreparedLaunch& launch, Wants& want, StepPlan& plan) {
   if (ctas.empty()) return {};
   LaunchPlan lp;
   lp.ctas.assign(ctas.begin(), ctas.end());
-  ASSAY_TRY(lp.trace, launch.trace(lp.ctas));
+  ASSAY_TRY(lp.trace, launch.trace(lp.ctas, descending));
   lp.marks = term::mark(lp.trace, [&](int buffer, int64_t e) {
     auto it = want.find(buffer);
     if (it == want.end()) return false;
@@ -92,14 +92,14 @@ ElemSet covered(const Side& side, const ElemSet& wanted, int buffer, int64_t off
 
 }  // namespace
 
-Result<Plan> make_plan(Side& side, const Wants& outputs) {
+Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending) {
   Plan plan;
   Wants want = outputs;
   plan.steps.resize(side.program->steps.size());
   for (size_t s = side.program->steps.size(); s-- > 0;) {
     StepPlan& step = plan.steps[s];
     if (side.launches[s]) {
-      ASSAY_CHECK(plan_launch(*side.launches[s], want, step));
+      ASSAY_CHECK(plan_launch(*side.launches[s], descending, want, step));
       if (step.launch) {
         plan.live_nodes += step.launch->marks.live_nodes;
         plan.warp_instructions += step.launch->trace.warp_instructions;

@@ -34,7 +34,8 @@ struct Plan {
   Wants unwritten;
 };
 
-Result<Plan> make_plan(Side& side, const Wants& outputs);
+// descending: traces by the other schedule (see PreparedLaunch::trace).
+Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false);
 
 // Runs the plan; the store then holds the wanted outputs.
 template <class D>

@@ -128,7 +128,8 @@ class Executor {
   // Lets each warp run until it blocks, has ended, or has used its share.
   Status turn(Cta& cta, uint64_t quantum) {
     bool progress = false;
-    for (Warp& w : cta.warps) {
+    for (size_t i = 0; i < cta.warps.size(); ++i) {
+      Warp& w = cta.warps[launch_.descending ? cta.warps.size() - 1 - i : i];
       if (w.done() || !w.pick()) continue;
       progress = true;
       uint64_t share = cta.warps.size() > 1 || quantum != ~uint64_t{0}

@@ -15,6 +15,7 @@ namespace assay::machine {
 struct Launch {
   LaunchConstants constants;                // grid, block, cluster, shared memory, parameters
   bool cooperative = false;                 // all CTAs are resident: they take turns
+  bool descending = false;                  // warps of a CTA take turns from the last to the first
   uint64_t step_limit = uint64_t{1} << 40;  // warp instructions of all CTAs of one run
 };
 
