@@ -85,9 +85,14 @@ def variants(integers: dict[str, int]) -> list[dict[str, int]]:
     def moved(base: dict[str, int], names: list[str], by: int) -> dict[str, int]:
         return {**base, **{k: base[k] + by for k in names}}
 
+    def staggered(base: dict[str, int]) -> dict[str, int]:
+        """Every size moved by another amount: equal sizes part, so swapped extents show."""
+        return {**base, **{k: base[k] + 1 + i for i, k in enumerate(sizes)}}
+
     out = []
     for base in (apart, together):
-        out += [base, moved(base, batches, 1), moved(base, sizes, 1), moved(base, sizes, -1)]
+        out += [base, moved(base, batches, 1), staggered(base)]
+        out += [moved(base, sizes, 1), moved(base, sizes, -1)]
     out += [moved(together, large, 1)]
     out += [moved(base, [k], 1) for k in sizes for base in (apart, together)]
     out += [moved(integers, [k], 1) for k in batches]
