@@ -52,6 +52,7 @@ void Decoder::layout_shared(const ptx::Function& entry) {
       }
       top = align_up(top, v.align);
       shared_offset_[{fn, static_cast<int32_t>(i)}] = top;
+      k_.shared_vars.push_back({static_cast<uint32_t>(top), static_cast<uint32_t>(v.size)});
       top += v.size;
     }
   };
@@ -73,6 +74,7 @@ void Decoder::layout_shared(const ptx::Function& entry) {
     return;
   }
   k_.static_shared = static_cast<uint32_t>(top);
+  if (launch_.dynamic_shared) k_.shared_vars.push_back({k_.static_shared, launch_.dynamic_shared});
   k_.dynamic_shared = launch_.dynamic_shared;
 }
 
@@ -194,6 +196,7 @@ void Decoder::frame_begin(Frame& f) {
     } else if (v.space == ptx::Space::Local) {
       k_.local_bytes = static_cast<uint32_t>(align_up(k_.local_bytes, std::max(v.align, 16u)));
       f.local_address[i] = k_.local_bytes;
+      k_.local_vars.push_back({k_.local_bytes, static_cast<uint32_t>(v.size)});
       k_.local_bytes += static_cast<uint32_t>(v.size);
     }
     if (k_.local_bytes > (1u << 20)) {

@@ -141,8 +141,39 @@ class Tracer {
   bool atomic_out(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask, NodeId cond);
   bool atomic_cells(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                     NodeId cond);
+
+  // tracer_symbolic.cpp: accesses at symbolic addresses.
+  struct AffineAddr {  // base[lane] + sum of scale * node
+    std::array<int64_t, 32> base{};
+    std::vector<std::pair<NodeId, int64_t>> terms;
+  };
+  bool decompose(NodeId n, int64_t scale, int depth, AffineAddr* out);
+  bool global_written(const Device::Area& area);
+  NodeId extend_node(NodeId n, Ty mem, Ty reg, uint32_t pc);
+  NodeId widen(NodeId n, bool is_signed_value);
+  NodeId index_node(const AffineAddr& a, int64_t unit, uint32_t pc);
+  const Device::Area* area_near(const AffineAddr& a, uint32_t mask, int64_t* base);
+  bool address_of(Warp& w, const MicroOp& op, uint32_t mask, AffineAddr* a, Space* space);
   bool symbolic_load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool symbolic_store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  NodeId global_lookup(const MicroOp& op, uint32_t mask, const AffineAddr& a, uint32_t offset);
+  bool split_address(const AffineAddr& a, AffineAddr* x, AffineAddr* y, NodeId* cond,
+                     uint32_t* lanes_of_x);
+  NodeId load_affine(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a,
+                     Space space, uint32_t offset, Ty type, int depth);
+  NodeId load_places(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a,
+                     Space space, uint32_t offset, Ty type);
+  bool global_scatter(Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a);
+  NodeId cell_lookup(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a,
+                     Space space, uint32_t offset, Ty type);
+  bool cell_scatter(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a,
+                    Space space);
+  bool cell_add(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, const AffineAddr& a);
+  std::vector<uint32_t> candidates(const AffineAddr& a, uint32_t mask, Space space, uint32_t n,
+                                   size_t limit);
+  NodeId at_candidate(const AffineAddr& a, uint32_t mask, uint32_t candidate, uint32_t pc);
+  NodeId cell_node(Cta& cta, Warp& w, Space space, uint32_t mask, uint64_t addr, uint32_t n,
+                   Ty type);
 
   // tracer_region.cpp
   Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, Entry at,
@@ -174,6 +205,7 @@ class Tracer {
   std::vector<Cells> local_;
   bool global_dirty_ = false;
   std::vector<Parts> parts_;
+  std::unordered_set<int> scattered_;  // buffers written at symbolic addresses
   uint32_t stamp_ = 0;
   uint32_t cta_first_stamp_ = 0;  // stores of the current CTA have this stamp or a later one
   std::unordered_set<uint64_t> atomic_words_;  // that an unused-result atomic of the run changes

@@ -155,12 +155,4 @@ bool Tracer::atomic_cells(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs&
   return true;
 }
 
-bool Tracer::symbolic_load(Cta&, Warp&, const MicroOp& op, uint32_t) {
-  return fail_here(op, DiagKind::Unsupported, "load at a data-dependent address");
-}
-
-bool Tracer::symbolic_store(Cta&, Warp&, const MicroOp& op, uint32_t) {
-  return fail_here(op, DiagKind::Unsupported, "store at a data-dependent address");
-}
-
 }  // namespace assay::machine

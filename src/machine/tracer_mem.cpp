@@ -296,6 +296,10 @@ bool Tracer::load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
         for (uint32_t l = 0; l < 32 && one; ++l) {
           one = !((ok >> l) & 1) || a.addr[l] - area->base < area->bytes;
         }
+        if (one && !scattered_.empty() && scattered_.count(area->buffer)) {
+          return fail_here(op, DiagKind::Unsupported,
+                           "load from memory that was written at a data-dependent address");
+        }
         LaneAddrs at = a;
         if (offset && global_dirty_) {
           for (uint64_t& x : at.addr) x += offset;

@@ -161,6 +161,8 @@ struct Kernel {
   uint32_t static_shared = 0;   // bytes; dynamic shared memory starts behind it, aligned
   uint32_t dynamic_shared = 0;
   uint32_t local_bytes = 0;  // of one thread
+  // Variables in shared and local memory: (offset, bytes).
+  std::vector<std::pair<uint32_t, uint32_t>> shared_vars, local_vars;
   RegRef carry;              // predicate
   std::vector<Block> blocks;
   std::vector<uint32_t> block_of;  // micro-op -> block

@@ -140,6 +140,62 @@ std::vector<Case> cases() {
   };
 }
 
+std::vector<Case> symbolic_cases() {
+  const std::string f = "symbolic.ptx";
+  B index = {Ty::S32, 50, B::Permutation};
+  return {
+      {f,
+       "embedding",
+       {3, 1, 1},
+       {32, 1, 1},
+       {in(12, Ty::S64, 0, 9), in(9 * 7), out(84)},
+       {Buf{0}, Buf{1}, Buf{2}, 12, 7}},
+      {f,
+       "cross_entropy",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50 * 6), in(50, Ty::S32, 0, 6), out(50)},
+       {Buf{0}, Buf{1}, Buf{2}, 50, 6}},
+      {f,
+       "gather4",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50, Ty::S32, -1, 8), in(40), out(200)},
+       {Buf{0}, Buf{1}, Buf{2}, 50}},
+      {f,
+       "scatter",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50), index, zero(100)},
+       {Buf{0}, Buf{1}, Buf{2}, 50}},
+      {f,
+       "scatter_add",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50), in(50, Ty::S32, 0, 9), zero(9)},
+       {Buf{0}, Buf{1}, Buf{2}, 50}},
+      {f,
+       "histogram",
+       {1, 1, 1},
+       {64, 1, 1},
+       {in(150, Ty::S32, 0, 32), zero(32, Ty::S32)},
+       {Buf{0}, Buf{1}, 150}},
+      {f, "local_scatter", {1, 1, 1}, {64, 1, 1}, {in(200), out(200)}, {Buf{0}, Buf{1}, 50}},
+      {f,
+       "shared_table",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50, Ty::S32, 0, 16), in(16), out(50)},
+       {Buf{0}, Buf{1}, Buf{2}, 50}},
+      {f,
+       "pointer_select",
+       {2, 1, 1},
+       {32, 1, 1},
+       {in(50), in(50), in(50), out(50)},
+       {Buf{0}, Buf{1}, Buf{2}, Buf{3}, 50}},
+  };
+}
+
 class Differential : public testing::TestWithParam<Case> {};
 
 TEST_P(Differential, TraceEqualsConcrete) {
@@ -147,6 +203,9 @@ TEST_P(Differential, TraceEqualsConcrete) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Differential, testing::ValuesIn(cases()),
+                         [](const auto& p) { return p.param.kernel; });
+
+INSTANTIATE_TEST_SUITE_P(Symbolic, Differential, testing::ValuesIn(symbolic_cases()),
                          [](const auto& p) { return p.param.kernel; });
 
 }  // namespace

@@ -3,6 +3,7 @@
 // traces by base/ieee.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -40,8 +41,8 @@ inline const ptx::Module& module_of(const std::string& file) {
 struct BufferSpec {
   Ty type = Ty::F32;
   size_t count = 0;
-  enum Kind { Input, Known, Output, Zero } kind = Input;  // Input: symbolic in traces
-  double lo = -2, hi = 2;                                 // random contents (integers: truncated)
+  enum Kind { Input, Permutation, Known, Output, Zero } kind = Input;  // Input: symbolic in traces
+  double lo = -2, hi = 2;  // random contents (integers: truncated)
 };
 
 // A pointer parameter (index of a buffer) or a scalar.
@@ -76,6 +77,13 @@ inline void fill(std::vector<uint8_t>& out, const BufferSpec& b, uint32_t seed) 
     return;
   }
   std::mt19937 rng(seed);
+  if (b.kind == BufferSpec::Permutation) {  // of 0 .. count-1
+    std::vector<int32_t> p(b.count);
+    for (size_t i = 0; i < b.count; ++i) p[i] = static_cast<int32_t>(i);
+    std::shuffle(p.begin(), p.end(), rng);
+    std::memcpy(out.data(), p.data(), out.size());
+    return;
+  }
   std::uniform_real_distribution<double> d(b.lo, b.hi);
   for (size_t i = 0; i < b.count; ++i) {
     double v = d(rng);
@@ -98,7 +106,8 @@ inline Result<Setup> setup(const Case& c, uint32_t seed) {
     e.type = b.type;
     e.data = s.data[i].data();
     e.version = 7;
-    e.content = b.kind == BufferSpec::Input    ? BufferEnv::Content::Symbolic
+    e.content = b.kind == BufferSpec::Input || b.kind == BufferSpec::Permutation
+                    ? BufferEnv::Content::Symbolic
                 : b.kind == BufferSpec::Output ? BufferEnv::Content::Poison
                                                : BufferEnv::Content::Bytes;
   }
