@@ -170,7 +170,39 @@ void lower_linear(Context& c) {
   matmul(c, x, w.rank() == 2 ? transpose(w, 0, 1) : w, bias);
 }
 
-// softmax(q k^T * scale + mask) v; is_causal masks keys after the query.
+namespace {
+
+// scores[..., m, n] = q k^T * scale + mask; is_causal hides keys after the query.
+void attention_scores(Context& c, const Ref& scores, const Ref& q, const Ref& k,
+                      const std::optional<Ref>& mask) {
+  int r = scores.rank();
+  int64_t d = q.shape[r - 1];
+  Ty ty = compute_type(scores.dtype);
+  NestBuilder b(scores.shape, {d});
+  std::vector<Index> qi = b.space_index(), ki = qi;
+  qi[r - 1] = ki[r - 1] = Index(b.red(0));
+  ki[r - 2] = Index(b.space(r - 1));
+  V s = b.reduce(ReduceKind::Sum, b.load(q, qi, ty) * b.load(k, ki, ty));
+  Expr& e = b.post();
+  s = c.given("scale") ? s * e.scalar(c.number("scale"), ty)
+                       : s / call(Fn::Sqrt, e.constant(static_cast<double>(d), ty));
+  V minus_inf = e.constant(-std::numeric_limits<double>::infinity(), ty);
+  if (c.flag("is_causal")) {
+    V visible = compare(Fn::Ge, e.iter(b.space(r - 2) + b.space(r - 1) * -1), 0.0);
+    s = select(visible, s, minus_inf);
+  }
+  if (mask && mask->dtype == DType::Bool) {
+    s = select(b.load_post(*mask, b.space_index(), Ty::Pred), s, minus_inf);
+  } else if (mask) {
+    s = s + b.load_post(*mask, b.space_index(), ty);
+  }
+  b.store(scores, b.space_index(), s);
+  c.push(b);
+}
+
+}  // namespace
+
+// softmax(q k^T * scale + mask) v
 void lower_sdpa(Context& c) {
   Ref q = c.tensor("query"), k = c.tensor("key"), v = c.tensor("value");
   std::optional<Ref> mask = c.maybe("attn_mask");
@@ -197,33 +229,12 @@ void lower_sdpa(Context& c) {
   if (mask) {
     Shape s = with(m, n);
     if (!broadcast_shape(mask->shape, &s) || s != with(m, n)) return c.invalid("attn_mask's shape");
+    mask = expand(*mask, with(m, n));
   }
-  DType wide = q.dtype == DType::F64 ? DType::F64 : DType::F32;
-  Ty ty = compute_type(wide);
   if (c.failed()) return;
-  Ref scores = c.temp(wide, with(m, n));
-  NestBuilder b(scores.shape, {d});
-  std::vector<Index> qi = b.space_index(), ki = qi;
-  qi[r - 1] = ki[r - 1] = Index(b.red(0));
-  ki[r - 2] = Index(b.space(r - 1));
-  V s = b.reduce(ReduceKind::Sum,
-                 b.load(expand(q, with(m, d)), qi, ty) * b.load(expand(k, with(n, d)), ki, ty));
-  Expr& e = b.post();
-  s = c.given("scale") ? s * e.scalar(c.number("scale"), ty)
-                       : s / call(Fn::Sqrt, e.constant(static_cast<double>(d), ty));
-  V minus_inf = e.constant(-std::numeric_limits<double>::infinity(), ty);
-  if (c.flag("is_causal")) {
-    V visible = compare(Fn::Ge, e.iter(b.space(r - 2) + b.space(r - 1) * -1), 0.0);
-    s = select(visible, s, minus_inf);
-  }
-  if (mask && mask->dtype == DType::Bool) {
-    s = select(b.load_post(expand(*mask, with(m, n)), b.space_index(), Ty::Pred), s, minus_inf);
-  } else if (mask) {
-    s = s + b.load_post(expand(*mask, with(m, n)), b.space_index(), ty);
-  }
-  b.store(scores, b.space_index(), s);
-  c.push(b);
-  Ref weights = c.temp(wide, with(m, n));
+  DType wide = q.dtype == DType::F64 ? DType::F64 : DType::F32;
+  Ref scores = c.temp(wide, with(m, n)), weights = c.temp(wide, with(m, n));
+  attention_scores(c, scores, expand(q, with(m, d)), expand(k, with(n, d)), mask);
   softmax(c, weights, scores, r - 1, false);
   product(c, out, weights, expand(v, with(n, dv)), {});
 }
