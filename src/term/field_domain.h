@@ -112,13 +112,14 @@ class FieldDomain {
     double value = 0;       // image of the extremum over the set
     double lo = 0, hi = 0;  // smallest and largest index
     bool is_max = true, set = false;
+    double truth = -1;  // the indices are 1 and 0: the predicate itself
   };
   bool compare_truth(Fn fn, double a, double b, Row& out, int l);
   bool compare_index(Fn fn, double a, double b, Row& out, int l);
   bool exclusive(double x, double y);
   bool implies(double x, double y);
   void combine_preds(Fn fn, double x, double y, double result);
-  bool arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out);
+  bool arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out);
   bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);
   struct IntForm {  // scale * symbol + shift, symbol in [lo, hi)
     Pair symbol;
@@ -127,10 +128,14 @@ class FieldDomain {
   void int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row& out, int l);
   Pair indicator1(const IntForm& f, int64_t k);
   void int_laws(Fn fn, const Row& a, const Row& b, const Row& out, uint32_t mask);
-  struct LogForm {  // value = c * ln(E); c in F_p and Z_q
+  // plain + c ln(core) = c ln(arg), arg = core e^(plain / c); c in F_p and Z_q.
+  struct LogForm {
     double c_p = 0, c_q = 0, arg = 0;
     bool set = false;
+    double core = 1;
+    Pair plain;
   };
+  Pair log_image(const LogForm& f);
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask, bool keep_lazy = false);
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
             uint32_t mask);

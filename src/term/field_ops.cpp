@@ -112,8 +112,11 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
       const LogForm* f = logs_.find(ca.v[l]);
       if (f == nullptr || !f->set) return;
       const double c = f_mul(primes_.q, f->c_q, scale_q);
-      if (c == 1) out.v[l] = f->arg;
-      if (c == primes_.q.p - 1) out.v[l] = f_inv(primes_.p, f->arg);
+      for (int k = 1; k <= 8; ++k) {  // e^(k ln A) = A^k
+        if (c == k) out.v[l] = f_pow(primes_.p, f->arg, static_cast<uint64_t>(k));
+        if (c == primes_.q.p - k)
+          out.v[l] = f_inv(primes_.p, f_pow(primes_.p, f->arg, static_cast<uint64_t>(k)));
+      }
     });
   }
   for (int l = 0; l < kRow; ++l) out.e[l] = e_hash(out.v[l]);
@@ -135,23 +138,33 @@ void FieldDomain::log_of(const Row& a, double scale_p, double scale_q, Row& out,
     out.e[l] = f_mul(primes_.q, f_sub(primes_.q, e_hash(h1[l]), e_hash(h2[l])), scale_q);
   }
   out.taint = 0;
-  for_lanes(mask, [&](int l) { logs_[out.v[l]] = {scale_p, scale_q, arg[l], true}; });
+  for_lanes(mask, [&](int l) { logs_[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
   have_logs_ = true;
 }
 
 // Sums of logarithms and exponents collect into one: c ln A + c ln B = c ln(A B), and for a plain
 // value m, c ln A + m = c ln(A e^(m/c)). Needs A, B > 0: both are arguments of logarithms, so it
 // follows from the side's own obligations.
+FieldDomain::Pair FieldDomain::log_image(const LogForm& f) {
+  const Modulus &p = primes_.p, &q = primes_.q;
+  auto hash = [&](double x) {
+    return to_element(mix64(std::bit_cast<uint64_t>(x) ^ salt(Fn::Log)));
+  };
+  const double h1 = hash(f.arg), h2 = hash(f_inv(p, f.arg));
+  return {f_mul(p, f_sub(p, h1, h2), f.c_p), f_mul(q, f_sub(q, e_hash(h1), e_hash(h2)), f.c_q)};
+}
+
 void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus &p = primes_.p, &q = primes_.q;
   for_lanes(mask, [&](int l) {
     const LogForm* fa = logs_.find(a.v[l]);
     const LogForm* fb = logs_.find(b.v[l]);
     if (fa == nullptr && fb == nullptr) return;
-    LogForm r;
     if (fn == Fn::Neg) {
       if (fa == nullptr) return;
-      r = {f_neg(p, fa->c_p), f_neg(q, fa->c_q), fa->arg, true};
+      LogForm r = *fa;
+      r.c_p = f_neg(p, r.c_p), r.c_q = f_neg(q, r.c_q);
+      r.plain = sub1({0, 0}, r.plain);
       logs_[out.v[l]] = r;
       return;
     }
@@ -160,32 +173,35 @@ void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t
       if (fa != nullptr && fb != nullptr) return;
       const Row& k = fa != nullptr ? b : a;
       if (!is_const(k.v[l], &value) || value == 0) return;
-      const LogForm f = fa != nullptr ? *fa : *fb;
-      r = {f_mul(p, f.c_p, k.v[l]), f_mul(q, f.c_q, k.e[l]), f.arg, true};
+      LogForm r = fa != nullptr ? *fa : *fb;
+      r.c_p = f_mul(p, r.c_p, k.v[l]), r.c_q = f_mul(q, r.c_q, k.e[l]);
+      r.plain = {f_mul(p, r.plain.v, k.v[l]), f_mul(q, r.plain.e, k.e[l])};
       logs_[out.v[l]] = r;
       return;
     }
+    LogForm r;
     if (fa != nullptr && fb != nullptr) {
+      r = *fa;
+      r.plain = add1(fa->plain, fb->plain);
       if (fa->c_p == fb->c_p) {
-        r = {fa->c_p, fa->c_q, f_mul(p, fa->arg, fb->arg), true};
+        r.arg = f_mul(p, fa->arg, fb->arg);
+        r.core = f_mul(p, fa->core, fb->core);
       } else if (fa->c_p == f_neg(p, fb->c_p)) {
-        r = {fa->c_p, fa->c_q, f_mul(p, fa->arg, f_inv(p, fb->arg)), true};
+        r.arg = f_mul(p, fa->arg, f_inv(p, fb->arg));
+        r.core = f_mul(p, fa->core, f_inv(p, fb->core));
       } else {
         return;
       }
     } else {
       if (!with_exp_) return;
-      const LogForm f = fa != nullptr ? *fa : *fb;
-      const double m = fa != nullptr ? b.e[l] : a.e[l];
-      const double power = primes_.exp(f_mul(q, m, f_inv(q, f.c_q)));
-      r = {f.c_p, f.c_q, f_mul(p, f.arg, power), true};
+      r = fa != nullptr ? *fa : *fb;
+      const Pair m = fa != nullptr ? Pair{b.v[l], b.e[l]} : Pair{a.v[l], a.e[l]};
+      r.plain = add1(r.plain, m);
+      r.arg = f_mul(p, r.arg, primes_.exp(f_mul(q, m.e, f_inv(q, r.c_q))));
     }
-    auto hash = [&](double x) {
-      return to_element(mix64(std::bit_cast<uint64_t>(x) ^ salt(Fn::Log)));
-    };
-    const double h1 = hash(r.arg), h2 = hash(f_inv(p, r.arg));
-    out.v[l] = f_mul(p, f_sub(p, h1, h2), r.c_p);
-    out.e[l] = f_mul(q, f_sub(q, e_hash(h1), e_hash(h2)), r.c_q);
+    const Pair image = log_image(r);
+    out.v[l] = image.v;
+    out.e[l] = image.e;
     out.taint &= ~(1u << l);
     logs_[out.v[l]] = r;
   });

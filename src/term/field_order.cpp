@@ -293,6 +293,7 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
 // A truth value (0 or 1) against 0 or 1.
 bool FieldDomain::compare_truth(Fn fn, double a, double b, Row& out, int l) {
   if (b != 0 && b != 1) std::swap(a, b);
+  if (const ArgForm* f = args_.find(a); f != nullptr && f->truth >= 0) a = f->truth;
   const bool equal = fn == Fn::Eq || fn == Fn::Equ, differ = fn == Fn::Ne || fn == Fn::Neu;
   if ((b != 0 && b != 1) || (!equal && !differ) || preds_.find(a) == nullptr) return false;
   const double r = equal == (b == 1) ? a : f_sub(primes_.p, 1, a);
@@ -485,7 +486,7 @@ bool FieldDomain::arg_form(double index, double value, bool is_max, ArgForm* out
 // The (value, index) lemma: a step "better ? i : j" on the predicate that compares the values is
 // the lexicographic extremum of the two sets of pairs, if ties go to the smaller index: by an
 // explicit tie rule, or because the indices of the side that keeps ties are all smaller.
-bool FieldDomain::arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* out) {
+bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out) {
   ArgForm fx, fy;
   double sx = 0, sy = 0;
   // x belongs to the first operand of the predicate where it holds, y to the second.
@@ -501,6 +502,7 @@ bool FieldDomain::arg_select(const Pred& p, Pair x, Pair y, bool is_max, Pair* o
   f.hi = std::max(fx.hi, fy.hi);
   f.is_max = is_max;
   f.set = true;
+  if (x.v == 1 && y.v == 0) f.truth = truth;
   args_[joined] = f;
   *out = {joined, e_hash(joined)};
   return true;
@@ -517,7 +519,7 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
     Pair index;
     if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
     if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
-    if (arg_select(pred, x, y, true, &index) || arg_select(pred, x, y, false, &index))
+    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
       return set(index);
   }
   if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
@@ -526,7 +528,7 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
     if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
     Pair index;
     // "a > b ? i : j": i is a's index (a running maximum), or b's (a running minimum).
-    if (arg_select(pred, x, y, true, &index) || arg_select(pred, x, y, false, &index))
+    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
       return set(index);
     const double d = f_sub(mp, pred.a, pred.b);
     // x - y = k d with k a small rational: both arms meet at d = 0, so > and >= agree: y + k max(d,
@@ -651,8 +653,9 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
     }
     if (known != nullptr && known->hi - known->lo <= 4096) {
       const IntForm f = *known;
-      Pair sum{0, 0};
-      bool undef = false, taint = false;
+      Pair sum{0, 0}, plain{0, 0};
+      LogForm common;  // of every candidate, if all are c ln(core) plus something
+      bool undef = false, taint = false, logs = have_logs_;
       for (int64_t s = f.lo; s < f.hi; ++s) {
         const int64_t e = base[l] + f.scale * s + f.shift;
         if (e < lo || e >= hi) {
@@ -665,7 +668,24 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
         if (one.special()) undef = true;
         taint = taint || one.taint != 0;
         const Pair c = indicator1(f, s);
+        const LogForm* log = logs ? logs_.find(one.v[0]) : nullptr;
+        if (log == nullptr ||
+            (common.set && (common.c_p != log->c_p || common.core != log->core))) {
+          logs = false;
+        } else {
+          if (!common.set) common = *log;
+          plain = add1(plain,
+                       {f_mul(primes_.p, c.v, log->plain.v), f_mul(primes_.q, c.e, log->plain.e)});
+        }
         sum = add1(sum, {f_mul(primes_.p, c.v, one.v[0]), f_mul(primes_.q, c.e, one.e[0])});
+      }
+      if (logs &&
+          common.set) {  // sum_k [k] (plain_k + c ln core) = (sum_k [k] plain_k) + c ln core
+        const Modulus &p = primes_.p, &q = primes_.q;
+        common.plain = plain;
+        common.arg = f_mul(p, common.core, primes_.exp(f_mul(q, plain.e, f_inv(q, common.c_q))));
+        sum = log_image(common);
+        logs_[sum.v] = common;
       }
       out.v[l] = sum.v;
       out.e[l] = sum.e;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -188,6 +189,7 @@ void TermDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row
   const FnInfo& f = info(fn);
   const Row* rows[4] = {a, b, c, d};
   Row result;
+  std::fill_n(result.t, kRow, uint64_t{0});  // term 0 after an overflow: nobody looks at it
   for_lanes(overflow ? 0 : mask, [&](int l) {
     TermId args[4] = {};
     for (int k = 0; k < f.arity; ++k) {
@@ -262,7 +264,8 @@ void TermDomain::lookup(Store<TermDomain>& store, int buffer, Ty type, const Row
                         const int64_t* base, int64_t lo, int64_t hi, uint32_t mask, Row& out) {
   (void)type, (void)lo, (void)hi;
   clear(out);
-  for_lanes(mask, [&](int l) {
+  std::fill_n(out.t, kRow, uint64_t{0});
+  for_lanes(overflow ? 0 : mask, [&](int l) {
     const TermId i = lane_term(index, l, Ty::S64);
     if (dag_[i].kind == Term::Kind::Integer) {
       out.t[l] = store.load1(buffer, base[l] + dag_[i].element).t;
