@@ -145,6 +145,10 @@ Result<SandboxResult> run_confined(const SandboxRequest& request) {
                 fmt::format("the recording is larger than {} MB", spec.max_result >> 20));
   }
   if (r.result.empty()) {
+    if (r.signal == SIGSYS) {  // fork blocks all signals before its system call
+      return fail(DiagKind::Invalid,
+                  "host code tried to start a process, which the sandbox forbids");
+    }
     if (r.signal == SIGKILL) {
       return fail(DiagKind::Limit, "host code was killed (processor time or memory)");
     }

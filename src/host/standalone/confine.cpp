@@ -240,11 +240,11 @@ bool filter(bool deny_writes) {
   return ok;
 }
 
-bool limit(__rlimit_resource_t what, uint64_t value) {
+bool limit(__rlimit_resource_t what, uint64_t value, uint64_t grace = 0) {
   rlimit now{};
   if (getrlimit(what, &now) != 0) return false;
-  rlim_t v = std::min<rlim_t>(value, now.rlim_max);
-  rlimit wanted{v, v};
+  rlimit wanted{std::min<rlim_t>(value, now.rlim_max),
+                std::min<rlim_t>(value + grace, now.rlim_max)};
   return setrlimit(what, &wanted) == 0;
 }
 
@@ -253,7 +253,7 @@ bool limit(__rlimit_resource_t what, uint64_t value) {
 std::vector<std::string> confine(const Confinement& c) {
   std::vector<std::string> missing;
   bool limits = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, c.file_bytes) &&
-                limit(RLIMIT_NOFILE, 64) && limit(RLIMIT_CPU, c.cpu_seconds);
+                limit(RLIMIT_NOFILE, 64) && limit(RLIMIT_CPU, c.cpu_seconds, 1);
   limits = limit(RLIMIT_NPROC, 256) && limits;
 #if !defined(__SANITIZE_ADDRESS__)
   limits = limit(RLIMIT_AS, c.memory_bytes) && limits;

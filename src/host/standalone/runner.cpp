@@ -180,7 +180,10 @@ int main() {
     std::string unsupported = Session::get().unsupported_reason();
     if (!unsupported.empty()) o = {false, "unsupported", unsupported};
     extra["reads"] = Json::parse(Session::get().reads_json());
-    extra["program"] = Json::parse(Session::get().program_json(), nullptr, false);
+    std::string text;
+    Outcome written = Session::get().program_json(&text);
+    if (!written.ok && o.ok) o = written;
+    if (written.ok) extra["program"] = Json::parse(text);
     report(o, std::move(extra));
   } catch (const std::exception& e) {
     report({false, "memory", std::string("while writing the recording: ") + e.what()},

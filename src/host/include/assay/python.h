@@ -460,6 +460,8 @@ struct Caster<T, std::enable_if_t<std::is_base_of_v<handle, T>>> {
                               std::is_same_v<T, accessor> || std::is_same_v<T, sequence>;
   static bool load(int32_t o, Holder& h) {
     h = object(o);
+    // Assay's arguments do not tell lists from tuples.
+    if constexpr (std::is_base_of_v<sequence, T> && !any) return is_sequence(o);
     if constexpr (!any) return assay_obj_kind(o) == kind_of<T>();
     return !std::is_same_v<T, sequence> || is_sequence(o);
   }

@@ -233,8 +233,8 @@ Outs emit(const std::string& op, std::vector<Arg> args, const std::vector<int32_
 
 Outs emit_by_name(const std::string& name, std::vector<Arg> args,
                   const std::vector<int32_t>& dest) {
-  static const std::set<std::string> prefer_scalar = {"eq", "ne",  "lt",        "le",  "gt",
-                                                      "ge", "pow", "remainder", "fmod"};
+  static const std::set<std::string> prefer_scalar = {"eq", "ne",  "lt",        "le",   "gt",
+                                                      "ge", "pow", "remainder", "fmod", "rsub"};
   bool number = args.size() > 1 &&
                 (std::holds_alternative<int64_t>(args[1]) ||
                  std::holds_alternative<double>(args[1]) || std::holds_alternative<bool>(args[1]));

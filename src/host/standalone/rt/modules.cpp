@@ -134,7 +134,7 @@ int Modules::variable(const void* v) {
 int Modules::refuse(int code, const std::string& kernel, const std::string& why) {
   Recorder::get().note("launch-refused", "verdict",
                        fmt::format("the launch of {} is refused: {}", kernel, why),
-                       static_cast<int>(Recorder::get().program().steps.size()));
+                       static_cast<int>(Recorder::get().program().steps.size()) - 1);
   Recorder::get().last_error = code;
   return code;
 }

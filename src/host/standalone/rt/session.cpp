@@ -11,7 +11,7 @@ Outcome Session::begin(const std::string& program_json, const Settings& settings
   return {true, "ok", ""};
 }
 
-std::string Session::program_json() {
+Outcome Session::program_json(std::string* out) {
   Recorder& r = Recorder::get();
   program::Program p = r.program();
   for (size_t k = 0; k < r.request_buffers() && k < p.buffers.size(); ++k)
@@ -34,7 +34,9 @@ std::string Session::program_json() {
     }
   }
   auto text = program::to_json(p);
-  return text ? *text : "";
+  if (!text) return {false, "internal", "the recording: " + text.error().message};
+  *out = std::move(*text);
+  return {true, "ok", ""};
 }
 
 std::string Session::reads_json() {

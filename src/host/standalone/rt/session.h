@@ -21,7 +21,7 @@ class ASSAY_EXPORT Session {
   Outcome call(const std::string& entry);
   // What was recorded. `reads`: JSON array of the host reads. Bytes of the request's own buffers
   // are left out (the parent has them).
-  std::string program_json();
+  Outcome program_json(std::string* text);
   std::string reads_json();
   std::string unsupported_reason();
 };
