@@ -11,6 +11,7 @@
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
+#include "check/replay.h"
 #include "check/values.h"
 #include "term/interval_domain.h"
 
@@ -320,8 +321,46 @@ class ShapeCheck {
       const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
       const QualityRequest request{candidate_, *c_plan,   reference_,    *r_plan, pairs_[k],
                                    position,   *snapper_, options_.seed, until};
+      cross_check(*c_plan, *r_plan, k, position);
       accuracy_findings(request, verdict_.findings);
       special_value_findings(request, verdict_.findings);
+    }
+  }
+
+  // A proved location on one random input of the domain: the real build, run concretely, must agree
+  // with the exact value of the reference up to rounding. If not, nothing is proved.
+  void cross_check(const Plan& c_plan, const Plan& r_plan, size_t k, int64_t position) {
+    if (!options_.cross_check) return;
+    for (const Draw& draw :
+         {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, 0.25, 1, 1, 1}}) {
+      Experiment e(reference_.symbols, options_.seed + 41);
+      e.set_all(draw);
+      const ExactValue r =
+          exact_value(reference_, r_plan, pairs_[k].reference, position, e, *snapper_);
+      if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;
+      const Replayed real = replay_real(candidate_, c_plan, pairs_[k].candidate, position, e);
+      if (!real.value) {
+        verdict_.findings.push_back(
+            {"note", Severity::Info, "no concrete run of the real build: " + real.why, {}});
+        return;
+      }
+      ++cross_checked_;
+      const Tolerance tol = default_tolerance(pairs_[k].reference.dtype);
+      if (std::fabs(*real.value - r.v) <= 64 * (tol.rtol * (r.m + std::fabs(r.v)) + tol.atol) &&
+          std::isfinite(*real.value))
+        return;
+      LocationResult bad;
+      bad.kind = VerdictKind::Unknown;
+      bad.cls = "cross-check";
+      bad.location = {pairs_[k].index, pairs_[k].name,
+                      unravel(position, pairs_[k].reference.shape)};
+      bad.reason =
+          "images are equal, but a concrete run of the real build gives another value (a bug in "
+          "Assay, a race, or rounding beyond 64 tolerances)";
+      bad.candidate = *real.value;
+      bad.reference = r.v;
+      out_.results.push_back(std::move(bad));
+      return;
     }
   }
 
@@ -347,6 +386,7 @@ class ShapeCheck {
     LocationResult r;
     if (found.outcome == SearchResult::Outcome::Refuted) {
       r = std::move(found.result);
+      confirm(r, *c_plan, pair, position);
       if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol)) {
         r.cls = "default-parameters";
         r.reason += "; at the default values of the parameters they agree";
@@ -363,6 +403,16 @@ class ShapeCheck {
     if (r.loc.line == 0) r.loc = origin(*c_plan, pair, position);
     out_.results.push_back(std::move(r));
     return false;
+  }
+
+  // The witness on the real build: what a GPU would compute.
+  void confirm(LocationResult& r, const Plan& c_plan, const OutputPair& pair, int64_t position) {
+    if (!r.witness || !r.witness->inputs) return;
+    const Experiment e = Experiment::from_witness(reference_.symbols, *r.witness->inputs);
+    const Replayed real = replay_real(candidate_, c_plan, pair.candidate, position, e);
+    if (!real.value) return;
+    r.candidate_ieee = *real.value;
+    r.witness->replay = "the real build on the virtual GPU";
   }
 
   // No refutation: a local proof, an approximation, or unknown.
@@ -453,6 +503,7 @@ class ShapeCheck {
   Budget budget_;
   bool given_;
   bool internal_ = false;
+  int cross_checked_ = 0;
   Side candidate_, reference_;
   std::vector<OutputPair> pairs_;
   std::optional<Snapper> snapper_;

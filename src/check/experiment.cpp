@@ -28,6 +28,17 @@ Experiment::Experiment(const std::vector<SymbolInfo>& symbols, uint64_t seed)
   }
 }
 
+Experiment Experiment::from_witness(const std::vector<SymbolInfo>& symbols,
+                                    const program::Witness& w) {
+  Experiment e(symbols, w.seed);
+  for (const program::WitnessInput& input : w.inputs) {
+    e.set(input.number, input.draw);
+    for (const auto& [element, value] : input.overrides)
+      e.override_value(input.number, static_cast<int64_t>(element), value);
+  }
+  return e;
+}
+
 void Experiment::set_all(const Draw& draw) {
   for (const SymbolInfo& s : symbols_)
     if (dtype_is_float(s.dtype)) draws_[s.symbol] = draw;

@@ -20,6 +20,7 @@ class Experiment : public term::InputModel {
  public:
   Experiment(const std::vector<SymbolInfo>& symbols, uint64_t seed);
 
+  static Experiment from_witness(const std::vector<SymbolInfo>& symbols, const program::Witness& w);
   void set_all(const Draw& draw);  // of the float symbols
   void set(uint64_t symbol, const Draw& draw) { draws_[symbol] = draw; }
   void override_value(uint64_t symbol, int64_t element, double value);

@@ -97,6 +97,18 @@ class Launcher : public PreparedLaunch {
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
+  Status run_real(const std::vector<uint32_t>& ctas, const std::vector<uint8_t*>& data) override {
+    std::vector<BufferEnv> env = env_;
+    for (size_t b = 0; b < env.size(); ++b) {
+      env[b].content = BufferEnv::Content::Bytes;
+      env[b].data = data[b];
+    }
+    machine::CtaRange range;
+    range.list.assign(ctas.begin(), ctas.end());
+    auto stats = machine::run_concrete(real_, spec_, env, range);
+    if (!stats) return tl::unexpected<Diag>(stats.error());
+    return {};
+  }
   uint64_t num_ctas() const override {
     return uint64_t{launch_.grid[0]} * launch_.grid[1] * launch_.grid[2];
   }

@@ -43,6 +43,8 @@ class PreparedLaunch {
   // Races, bounds, initialisation: the real build's skeleton on these CTAs.
   virtual Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) = 0;
+  // Runs CTAs of the real build on bytes (one pointer a buffer of the Program).
+  virtual Status run_real(const std::vector<uint32_t>& ctas, const std::vector<uint8_t*>& data) = 0;
   virtual uint64_t num_ctas() const = 0;
   // Source line of an instruction of the traced build.
   virtual SrcLoc source(uint32_t pc) const = 0;

@@ -232,12 +232,20 @@ Result<LocationPlan> choose_locations(Side& side, const std::vector<OutputPair>&
       if (it != cover->buffers.end()) {
         const std::set<uint32_t> ctas = representative_ctas(it->second);
         std::map<uint32_t, Positions> by_cta;
+        Positions untouched;
         for (int64_t p = 0; p < n; ++p) {
           const int64_t e = pair.candidate.offset + p;
           if (e >= static_cast<int64_t>(it->second.first.size())) break;
           const uint32_t c = it->second.first[static_cast<size_t>(e)];
           if (c != 0 && ctas.count(c - 1) != 0) by_cta[c - 1].push_back(p);
+          if (c == 0) {  // left as it was before the launch
+            if (untouched.size() < 8)
+              untouched.push_back(p);
+            else
+              untouched.back() = p;
+          }
         }
+        chosen.insert(untouched.begin(), untouched.end());
         const size_t each = static_cast<size_t>(std::max<int64_t>(
             8, share / std::max<int64_t>(1, static_cast<int64_t>(by_cta.size()))));
         for (const auto& [cta, ps] : by_cta) {

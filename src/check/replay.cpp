@@ -1,0 +1,152 @@
+#include "check/replay.h"
+
+#include <cstring>
+
+#include "base/ieee.h"
+#include "term/ieee_domain.h"
+
+namespace assay::check {
+
+using program::Buffer;
+using term::IeeeDomain;
+using term::Store;
+
+namespace {
+
+// Device memory as bytes, one vector a buffer of the Program.
+class Memory {
+ public:
+  Memory(const Side& side, const Experiment& e) : side_(side) {
+    const auto& buffers = side.program->buffers;
+    bytes_.resize(buffers.size());
+    for (size_t b = 0; b < buffers.size(); ++b) {
+      total_ += buffers[b].bytes;
+      if (total_ > kReplayBytes) return;
+      bytes_[b].assign(buffers[b].bytes, 0xff);  // poison: NaN, or a large index
+      const auto& source = side.sources[b];
+      if (source.kind == term::Source::Kind::Zero)
+        std::fill(bytes_[b].begin(), bytes_[b].end(), uint8_t{0});
+      if (source.kind == term::Source::Kind::Data)
+        std::memcpy(bytes_[b].data(), source.data,
+                    std::min(bytes_[b].size(), buffers[b].data.size()));
+      if (source.kind == term::Source::Kind::Symbol) fill(b, source, e);
+    }
+  }
+  bool fits() const { return total_ <= kReplayBytes; }
+  std::vector<uint8_t>& operator[](int b) { return bytes_[static_cast<size_t>(b)]; }
+  uint64_t load(int b, int64_t element) const {
+    const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
+    uint64_t bits = 0;
+    const auto& v = bytes_[static_cast<size_t>(b)];
+    if (static_cast<size_t>(element + 1) * width <= v.size())
+      std::memcpy(&bits, v.data() + element * width, width);
+    return bits;
+  }
+  void store(int b, int64_t element, uint64_t bits) {
+    const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
+    auto& v = bytes_[static_cast<size_t>(b)];
+    if (static_cast<size_t>(element + 1) * width <= v.size())
+      std::memcpy(v.data() + element * width, &bits, width);
+  }
+
+ private:
+  void fill(size_t b, const term::Source& source, const Experiment& e) {
+    const uint32_t width = assay::bytes(source.type);
+    const auto count = static_cast<int64_t>(bytes_[b].size() / width);
+    int64_t elements[term::kRow];
+    double values[term::kRow];
+    for (int64_t at = 0; at < count; at += term::kRow) {
+      const auto n = static_cast<int>(std::min<int64_t>(term::kRow, count - at));
+      for (int l = 0; l < term::kRow; ++l) elements[l] = at + l;
+      e.values(source.symbol, source.type, elements, n == term::kRow ? 0xffffffffu : (1u << n) - 1,
+               values);
+      for (int l = 0; l < n; ++l) {
+        const uint64_t bits = is_float(source.type)
+                                  ? ieee_from_double(source.type, values[l])
+                                  : static_cast<uint64_t>(static_cast<int64_t>(values[l]));
+        std::memcpy(bytes_[b].data() + (at + l) * width, &bits, width);
+      }
+    }
+  }
+  const Side& side_;
+  std::vector<std::vector<uint8_t>> bytes_;
+  uint64_t total_ = 0;
+};
+
+// One operator on bytes: its nests in the IEEE domain, results copied back.
+void run_op(const Side& side, size_t step, const StepPlan& plan, const Experiment& e,
+            Memory& memory) {
+  const OpState& op = *side.ops[step];
+  IeeeDomain domain(e);
+  Store<IeeeDomain> store(domain, side.sources);
+  std::vector<tensor::ElemSet> reads;
+  // What the nests read from buffers of the Program comes from the bytes.
+  for (size_t n = 0; n < plan.nests.size(); ++n) {
+    reads.clear();
+    term::nest_demand(*op.shapes[n], plan.nests[n], reads);
+    const tensor::Nest& nest = op.shapes[n]->nest;
+    for (size_t k = 0; k < reads.size(); ++k) {
+      const tensor::Access& a =
+          k < nest.reads.size() ? nest.reads[k] : nest.post_reads[k - nest.reads.size()];
+      const int b = op.buffers[static_cast<size_t>(a.operand)];
+      if (static_cast<size_t>(b) >= side.program->buffers.size()) continue;
+      reads[k].for_each([&](int64_t x) {
+        if (store.written(b, x) == nullptr) store.store(b, x, {memory.load(b, x), false});
+      });
+    }
+    term::NestEval<IeeeDomain>(domain, store, op.buffers, op.types)
+        .run(*op.shapes[n], plan.nests[n]);
+    const int out = op.buffers[static_cast<size_t>(nest.write.operand)];
+    if (static_cast<size_t>(out) >= side.program->buffers.size()) continue;
+    plan.nests[n].for_each([&](int64_t x) { memory.store(out, x, store.load1(out, x).v); });
+  }
+}
+
+void run_copy_bytes(const program::CopyStep& c, Memory& memory) {
+  auto& dst = memory[c.dst];
+  if (static_cast<uint64_t>(c.dst_offset) + c.bytes > dst.size()) return;
+  const uint8_t* from = c.src >= 0 ? memory[c.src].data() + c.src_offset : c.host_data.data();
+  std::memmove(dst.data() + c.dst_offset, from, c.bytes);
+}
+
+void run_fill_bytes(const program::FillStep& f, Memory& memory) {
+  auto& dst = memory[f.dst];
+  for (uint64_t k = 0; k < f.bytes && static_cast<uint64_t>(f.offset) + k < dst.size(); ++k)
+    dst[static_cast<uint64_t>(f.offset) + k] = static_cast<uint8_t>(f.value >> (8 * (k % f.width)));
+}
+
+}  // namespace
+
+Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& view,
+                     int64_t position, const Experiment& e) {
+  Memory memory(side, e);
+  if (!memory.fits()) return {std::nullopt, "the buffers are too large to replay"};
+  if (!side.program->scalars.empty())
+    return {std::nullopt, "a parameter is a host read of tensor data"};
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const StepPlan& step = plan.steps[s];
+    if (side.launches[s]) {
+      if (!step.launch) continue;
+      std::vector<uint8_t*> data;
+      for (size_t b = 0; b < side.program->buffers.size(); ++b)
+        data.push_back(memory[static_cast<int>(b)].data());
+      const Status ran = side.launches[s]->run_real(step.launch->ctas, data);
+      if (!ran) return {std::nullopt, ran.error().message};
+    } else if (side.ops[s]) {
+      run_op(side, s, step, e, memory);
+    } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
+      run_copy_bytes(*copy, memory);
+    } else if (const auto* fill = std::get_if<program::FillStep>(&side.program->steps[s].what)) {
+      run_fill_bytes(*fill, memory);
+    }
+  }
+  const Ty type = program::dtype_ty(view.dtype);
+  const uint64_t bits = memory.load(view.buffer, view.element(position));
+  if (is_float(type)) return {ieee_to_double(type, bits), ""};
+  const uint32_t width = assay::bits(type);
+  if (view.dtype == program::DType::Bool || view.dtype == program::DType::U8 || width >= 64)
+    return {static_cast<double>(static_cast<int64_t>(bits)), ""};
+  return {static_cast<double>(static_cast<int64_t>(bits << (64 - width)) >> (64 - width)), ""};
+}
+
+}  // namespace assay::check
