@@ -106,11 +106,10 @@ void add_options(CLI::App* sub, CheckArgs& args) {
   check::CheckOptions& options = request.options;
   sub->add_option("candidate", request.candidate, "Kernel: .cu, .ptx or .assay")->required();
   sub->add_option("reference", request.reference,
-                  "What it must equal: PyTorch (.py), .cu, .ptx or .assay")
+                  "What it must equal: PyTorch (.py, or .json as exported), .ptx or .assay")
       ->required();
   sub->add_option("--entry", request.entry, "Host function of a .cu")->capture_default_str();
-  sub->add_option("--launch", request.launch_toml,
-                  "Launch description (TOML) for .ptx, or .cu without host function");
+  sub->add_option("--launch", request.launch_toml, "Launch description (TOML) for .ptx");
   sub->add_option("--at", args.at, "Only this location: [OUTPUT:]I,J,... (repeatable)");
   sub->add_option("--timeout", options.timeout_s, "Seconds")
       ->capture_default_str()
@@ -142,7 +141,6 @@ void add_check(CLI::App& app, Run& run) {
   add_options(sub, *args);
   sub->footer(
       "assay check KERNEL.cu REF.py        a kernel against PyTorch\n"
-      "assay check NEW.cu OLD.cu           two versions of a kernel\n"
       "assay check NEW.ptx OLD.ptx --launch L.toml\n");
   sub->callback([&run, args] { run = [args] { return run_check(*args); }; });
 }
