@@ -4,7 +4,7 @@
 namespace assay::host::test {
 namespace {
 
-const char* const kCensus = R"(
+const char* const kCensus = R"cuda(
 #include <torch/extension.h>
 #include <torch/types.h>
 #include <torch/nn/functional.h>
@@ -168,7 +168,7 @@ m.def("triple", torch::wrap_pybind_function(triple));
 m.def(
     "listed", [](at::Tensor x) { return listed(x); }, "a lambda");
 }
-)";
+)cuda";
 
 class Census : public ::testing::Test {
  protected:
