@@ -88,7 +88,13 @@ def main() -> int:
         try:
             got = check(args.assay, kernel, args.timeout)
         except subprocess.TimeoutExpired:
-            got = {"kind": "timeout", "class": "", "reason": "", "findings": [], "seconds": args.timeout}
+            got = {
+                "kind": "timeout",
+                "class": "",
+                "reason": "",
+                "findings": [],
+                "seconds": args.timeout,
+            }
         got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected}
         got["judgement"] = judge(expected, got, right)
         return got

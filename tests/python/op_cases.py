@@ -1015,7 +1015,11 @@ def _sort(g: Gen) -> Args:
 
 @case("sort.stable", "argsort.stable", dtypes=SORT)
 def _stable(g: Gen) -> Args:
-    return [g.t([4, 7], -2, 2, ties=True)], {"stable": True, "dim": g.dim(2), "descending": g.flag()}
+    return [g.t([4, 7], -2, 2, ties=True)], {
+        "stable": True,
+        "dim": g.dim(2),
+        "descending": g.flag(),
+    }
 
 
 @case("kthvalue", dtypes=SORT)
@@ -1036,7 +1040,10 @@ def _rnn(gates: int) -> Generator:
         for layer in range(layers):
             for _ in range(dirs):
                 width = size if layer == 0 else hidden * dirs
-                params += [g.t([gates * hidden, width], -1, 1), g.t([gates * hidden, hidden], -1, 1)]
+                params += [
+                    g.t([gates * hidden, width], -1, 1),
+                    g.t([gates * hidden, hidden], -1, 1),
+                ]
                 if biases:
                     params += [g.t([gates * hidden], -1, 1) for _ in range(2)]
         x = g.t([batch, 5, size] if batch_first else [5, batch, size])

@@ -12,7 +12,9 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize("reference", sorted(EXAMPLES.glob("*/ref.py")), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize(
+    "reference", sorted(EXAMPLES.glob("*/ref.py")), ids=lambda p: p.parent.name
+)
 def test_shipped_reference_is_up_to_date(reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "ref.json"
     command = [sys.executable, "-m", "assay.export", "ref.py", "-o", str(out), "--altered", "3"]
