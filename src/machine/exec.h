@@ -138,7 +138,7 @@ class Executor {
       ASSAY_CHECK(run_warp(cta, w, share));
     }
     if (progress || !cta.threads) return {};
-    if (release_warp_barriers(cta)) return {};
+    if (release_waiting(cta) || release_warp_barriers(cta)) return {};
     if (launch_.cooperative && quantum != ~uint64_t{0}) return {};
     return deadlock(cta);
   }
@@ -159,6 +159,14 @@ class Executor {
       }
     }
     return fail(DiagKind::Limit, fmt::format("deadlock in CTA {}", cta.linear));
+  }
+
+  // Lanes at a barrier wait for others that stand at a reconvergence point of theirs: those go on
+  // alone, as they may on sm_70 and later.
+  bool release_waiting(Cta& cta) {
+    bool any = false;
+    for (Warp& w : cta.warps) any = w.release_arrived() || any;
+    return any;
   }
 
   // All runnable lanes are gone and some wait for lanes that will not come: let them go on, as
@@ -411,7 +419,7 @@ class Executor {
 
   void check_barrier(Cta& cta, uint32_t id) {
     Barrier& b = cta.barriers[id];
-    uint32_t need = b.expected ? std::min(b.expected, cta.threads) : cta.threads;
+    uint32_t need = b.expected ? b.expected : cta.threads;
     if (b.arrived < need) return;
     if (observer_) observer_->cta_barrier(cta.linear, b.warps, b.expected == 0);
     Barrier done = b;

@@ -135,6 +135,11 @@ void find_ipdom(Kernel& k) {
     k.blocks[b].ipdom = dom[b] == kUnset || dom[b] == exit ? kNever : dom[b];
     MicroOp& last = k.ops[k.blocks[b].end - 1];
     last.reconv = k.blocks[b].ipdom == kNever ? kNever : k.blocks[k.blocks[b].ipdom].first;
+    // Lanes that come to the kernel's end need not wait for the others: they may be at a barrier
+    // that counts the threads that are left.
+    if (last.reconv == kNever) continue;
+    const MicroOp& meet_at = k.ops[last.reconv];
+    if (meet_at.kind == OpKind::Exit && !meet_at.guard) last.reconv = kNever;
   }
 }
 

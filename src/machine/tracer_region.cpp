@@ -14,6 +14,7 @@ namespace assay::machine {
 namespace {
 
 constexpr uint64_t kMaxRegionBlocks = 200'000;
+constexpr size_t kMaxPaths = 4096;  // pending at once: each turn of a loop that may end leaves one
 
 }  // namespace
 
@@ -328,7 +329,7 @@ Status Tracer::run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, 
       joined->cond = at.cond;
       break;
     }
-    if (++blocks > kMaxRegionBlocks) {
+    if (++blocks > kMaxRegionBlocks || pending_.size() > kMaxPaths) {
       return finish(fail(DiagKind::Unsupported, "a loop whose end depends on data",
                          k_.source(k_.ops[k_.blocks[block].first].pc)));
     }

@@ -190,6 +190,20 @@ uint32_t Warp::reconverge() {
   return joined;
 }
 
+bool Warp::release_arrived() {
+  bool any = false;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    Split s = splits[i];
+    uint32_t lanes = s.arrived & alive;
+    if (s.state != SplitState::Waiting || !lanes) continue;
+    splits[i].arrived = 0;
+    if (s.parent >= 0) ++splits[static_cast<size_t>(s.parent)].children;
+    new_split(s.pc, s.rpc, lanes, s.parent);
+    any = true;
+  }
+  return any;
+}
+
 void Warp::exit_lanes(uint32_t mask) {
   alive &= ~mask;
   Split& s = cur();

@@ -42,6 +42,8 @@ class Warp {
   // can go on now, else 0. The current split is gone: pick() anew.
   uint32_t reconverge();
   void exit_lanes(uint32_t mask);  // of the current split
+  // Lanes that wait at a reconvergence point for others of their warp go on without them.
+  bool release_arrived();
 
   uint32_t id = 0;
   uint32_t alive = 0;  // lanes that exist and have not exited

@@ -1,0 +1,368 @@
+// Control, barriers, failures and undefined values, on small hand-written kernels.
+#include <gtest/gtest.h>
+
+#include "machine/flow.h"
+#include "tests/unit/machine/machine_test_util.h"
+
+namespace assay::machine::test {
+namespace {
+
+// kernel k(out: u64 pointer at param 0, in: u64 pointer at param 8), with the usual registers.
+std::string kernel(const std::string& body, const std::string& before = "",
+                   const std::string& decls = "") {
+  return ".version 8.0\n.target sm_90\n.address_size 64\n" + before +
+         "\n.visible .entry k(.param .u64 p0, .param .u64 p1) {\n"
+         ".reg .pred %p<8>;\n.reg .b32 %r<24>;\n.reg .b64 %rd<12>;\n.reg .f32 %f<12>;\n" +
+         decls +
+         "ld.param.u64 %rd1, [p0];\nld.param.u64 %rd2, [p1];\nmov.u32 %r1, %tid.x;\n"
+         "mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n" +
+         body + "\nret;\n}\n";
+}
+
+struct Rig {
+  ptx::Module module;
+  std::vector<uint8_t> out = std::vector<uint8_t>(64 * 4, 0xcd), in = std::vector<uint8_t>(64 * 4);
+  std::vector<BufferEnv> env;
+  Launch launch;
+  Kernel kernel;
+  std::vector<Diag> diags;
+  Diag error;
+
+  bool load(const std::string& text, uint32_t threads, Ty type = Ty::F32) {
+    auto m = ptx::parse(text, "test.ptx");
+    EXPECT_TRUE(m) << (m ? "" : m.error().message);
+    if (!m) return false;
+    module = std::move(*m);
+    env.resize(2);
+    for (size_t i = 0; i < 2; ++i) {
+      std::vector<uint8_t>& d = i ? in : out;
+      env[i].address = (i + 1) << 33;
+      env[i].bytes = d.size();
+      env[i].data = d.data();
+      env[i].type = type;
+      env[i].content = i ? BufferEnv::Content::Symbolic : BufferEnv::Content::Poison;
+    }
+    LaunchConstants& l = launch.constants;
+    l.block = {threads, 1, 1};
+    l.num_buffers = 2;
+    l.params.resize(16);
+    std::memcpy(l.params.data(), &env[0].address, 8);
+    std::memcpy(l.params.data() + 8, &env[1].address, 8);
+    launch.step_limit = 3'000'000;
+    auto k = decode(module, "k", l, &diags);
+    if (!k) {
+      error = k.error();
+      return false;
+    }
+    kernel = std::move(*k);
+    return true;
+  }
+  Result<RunStats> concrete(Observer* o = nullptr) {
+    return run_concrete(kernel, launch, env, {}, o);
+  }
+  Result<Trace> trace() { return run_trace(kernel, launch, env, {}); }
+  uint32_t word(size_t i) const {
+    uint32_t v = 0;
+    std::memcpy(&v, out.data() + 4 * i, 4);
+    return v;
+  }
+  float number(size_t i) const { return __builtin_bit_cast(float, word(i)); }
+  void set(size_t i, float v) { std::memcpy(in.data() + 4 * i, &v, 4); }
+};
+
+TEST(Control, LanesLoopTheirOwnNumberOfTimes) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("mov.u32 %r2, 0;\nmov.u32 %r3, 0;\n"
+                            "L: setp.ge.u32 %p1, %r3, %r1;\n@%p1 bra D;\n"
+                            "add.u32 %r2, %r2, %r3;\nadd.u32 %r3, %r3, 1;\nbra L;\n"
+                            "D: st.global.u32 [%rd4], %r2;\n"),
+                     40));
+  ASSERT_TRUE(r.concrete());
+  for (uint32_t t = 0; t < 40; ++t) EXPECT_EQ(r.word(t), t * (t - 1) / 2) << t;
+}
+
+TEST(Control, NestedDivergenceMeetsAgain) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("mov.u32 %r2, 1;\nand.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, 0;\n"
+                            "@%p1 bra E;\nand.b32 %r4, %r1, 2;\nsetp.eq.u32 %p2, %r4, 0;\n"
+                            "@%p2 bra F;\nadd.u32 %r2, %r2, 10;\nbra M;\nF: add.u32 %r2, %r2, 20;\n"
+                            "M: add.u32 %r2, %r2, 100;\nbra D;\nE: mov.u32 %r2, 5;\n"
+                            "D: activemask.b32 %r5;\nadd.u32 %r2, %r2, %r5;\n"
+                            "st.global.u32 [%rd4], %r2;\n"),
+                     32));
+  ASSERT_TRUE(r.concrete());
+  for (uint32_t t = 0; t < 32; ++t) {
+    uint32_t want = t % 2 == 0 ? 5 : 101 + (t & 2 ? 10 : 20);
+    EXPECT_EQ(r.word(t), want + 0xffffffffu) << t;  // all lanes are together at D
+  }
+}
+
+TEST(Control, ExitedThreadsLeaveTheBarrier) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("setp.gt.u32 %p1, %r1, 40;\n@%p1 bra X;\n"
+                            "mov.u32 %r2, s;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r2, %r2, %r3;\n"
+                            "st.shared.u32 [%r2], %r1;\nbar.sync 0;\nld.shared.u32 %r4, [s+4];\n"
+                            "st.global.u32 [%rd4], %r4;\nX:\n",
+                            "", ".shared .align 4 .b8 s[256];\n"),
+                     64));
+  ASSERT_TRUE(r.concrete());
+  EXPECT_EQ(r.word(40), 1u);
+  EXPECT_EQ(r.word(41), 0xcdcdcdcdu);
+}
+
+TEST(Control, NamedBarrierCountsItsThreads) {
+  // Warp 0 arrives, warp 1 waits for 64 threads and reads what warp 0 wrote before.
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra A;\nbar.sync 3, 64;\n"
+                            "ld.shared.u32 %r4, [s];\nst.global.u32 [%rd4], %r4;\nbra X;\n"
+                            "A: st.shared.u32 [s], 77;\nbar.arrive 3, 64;\nX:\n",
+                            "", ".shared .align 4 .b8 s[4];\n"),
+                     64));
+  ASSERT_TRUE(r.concrete());
+  EXPECT_EQ(r.word(32), 77u);
+}
+
+TEST(Control, BarrierReduction) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("setp.lt.u32 %p1, %r1, 37;\nbarrier.red.popc.aligned.u32 %r2, 0, %p1;\n"
+                            "barrier.red.and.aligned.pred %p2, 1, %p1;\n"
+                            "barrier.red.or.aligned.pred %p3, 2, %p1;\n"
+                            "selp.u32 %r3, 1000, 0, %p2;\nselp.u32 %r4, 100, 0, %p3;\n"
+                            "add.u32 %r2, %r2, %r3;\nadd.u32 %r2, %r2, %r4;\n"
+                            "st.global.u32 [%rd4], %r2;\n"),
+                     64));
+  ASSERT_TRUE(r.concrete());
+  EXPECT_EQ(r.word(0), 137u);
+  EXPECT_EQ(r.word(63), 137u);
+}
+
+TEST(Control, DeadlockAndStepLimitAreLimits) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("setp.lt.u32 %p1, %r1, 32;\n@%p1 bar.sync 1, 96;\n"), 64));
+  auto s = r.concrete();
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().kind, DiagKind::Limit);
+  EXPECT_NE(s.error().message.find("barrier 1 has 32 threads"), std::string::npos)
+      << s.error().message;
+  Rig q;
+  ASSERT_TRUE(q.load(kernel("L: bra L;\n"), 32));
+  auto t = q.concrete();
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().kind, DiagKind::Limit);
+}
+
+TEST(Control, CarryChain) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("mov.u32 %r2, 0xffffffff;\nadd.cc.u32 %r3, %r2, %r1;\n"
+                            "addc.u32 %r4, %r1, 7;\nsub.cc.u32 %r5, %r1, 3;\nsubc.u32 %r6, 9, 0;\n"
+                            "shl.b32 %r6, %r6, 8;\nadd.u32 %r4, %r4, %r6;\n"
+                            "st.global.u32 [%rd4], %r4;\n"),
+                     32));
+  ASSERT_TRUE(r.concrete());
+  for (uint32_t t = 0; t < 32; ++t) {
+    EXPECT_EQ(r.word(t), t + 7 + (t ? 1 : 0) + ((9 - (t < 3 ? 1 : 0)) << 8)) << t;
+  }
+}
+
+TEST(Failures, AllUnsupportedConstructsAreListed) {
+  Rig r;
+  EXPECT_FALSE(
+      r.load(kernel("cp.async.commit_group;\ncp.async.wait_all;\nadd.u32 %r2, %r1, 1;\n"), 32));
+  EXPECT_EQ(r.error.kind, DiagKind::Unsupported);
+  EXPECT_EQ(r.diags.size(), 2u);
+  EXPECT_NE(r.error.message.find("commit_group"), std::string::npos);
+  EXPECT_NE(r.error.message.find("wait_all"), std::string::npos);
+}
+
+TEST(Failures, ShortParameterBlockAndUnknownEntryAreInvalid) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel(""), 32));
+  LaunchConstants l = r.launch.constants;
+  l.params.resize(8);
+  auto k = decode(r.module, "k", l);
+  ASSERT_FALSE(k);
+  EXPECT_EQ(k.error().kind, DiagKind::Invalid);
+  k = decode(r.module, "no_such_kernel", r.launch.constants);
+  ASSERT_FALSE(k);
+  EXPECT_EQ(k.error().kind, DiagKind::Invalid);
+}
+
+TEST(Failures, BarrierUnderSymbolicConditionIsUnsupported) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\nsetp.gt.f32 %p1, %f1, 0f00000000;\n"
+                            "@%p1 bra B;\nbra X;\nB: bar.sync 0;\nX: st.global.f32 [%rd4], %f1;\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().kind, DiagKind::Unsupported);
+  EXPECT_NE(t.error().message.find("barrier"), std::string::npos);
+}
+
+TEST(Failures, LoopWithoutConcreteEndIsUnsupported) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\n"
+                            "L: mul.f32 %f1, %f1, 0f3F000000;\nsetp.gt.f32 %p1, %f1, 0f3F800000;\n"
+                            "@%p1 bra L;\nst.global.f32 [%rd4], %f1;\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().kind, DiagKind::Unsupported);
+  EXPECT_NE(t.error().message.find("loop"), std::string::npos);
+}
+
+bool undefined(const Trace& t, size_t store, UndefReason* reason) {
+  const StoreOut& s = t.stores[store];
+  const Node& n = t.nodes[s.node];
+  *reason = static_cast<UndefReason>(n.b);
+  return t.ops[n.op].kind == NodeKind::Undef;
+}
+
+TEST(Undefined, LanesThatStoreDifferentValuesToOnePlace) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\nst.global.f32 [%rd1], %f1;\n"), 4));
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  ASSERT_EQ(t->stores.size(), 1u);
+  UndefReason why{};
+  EXPECT_TRUE(undefined(*t, 0, &why));
+  EXPECT_EQ(why, UndefReason::Conflict);
+  ASSERT_FALSE(t->conflicts.empty());
+  EXPECT_EQ(t->conflicts[0].buffer, 0);
+  EXPECT_EQ(t->conflicts[0].byte, 0);
+}
+
+TEST(Undefined, LanesThatStoreTheSameValueAreNoConflict) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd2];\nadd.f32 %f2, %f1, %f1;\n"
+                            "mov.u32 %r2, 5;\nst.global.u32 [%rd1], %r2;\n"),
+                     4));
+  auto t = r.trace();
+  ASSERT_TRUE(t);
+  ASSERT_EQ(t->stores.size(), 1u);
+  UndefReason why{};
+  EXPECT_FALSE(undefined(*t, 0, &why));
+  EXPECT_TRUE(t->conflicts.empty());
+}
+
+TEST(Undefined, ShuffleFromALaneThatTakesNoPart) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\nmov.b32 %r2, %f1;\n"
+                            "setp.ge.u32 %p1, %r1, 16;\n@%p1 bra X;\n"
+                            "shfl.sync.down.b32 %r3, %r2, 8, 31, -1;\n"
+                            "st.global.b32 [%rd4], %r3;\nX:\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  TraceValues v(*t, r.env);
+  ASSERT_EQ(t->stores.size(), 16u);
+  for (const StoreOut& s : t->stores) {
+    EXPECT_EQ(v.undef(s.node, s.lane), s.element >= 8) << s.element;
+  }
+}
+
+TEST(Undefined, MemoryThatNothingWrote) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.shared.f32 %f1, [s+4];\nst.global.f32 [%rd4], %f1;\n", "",
+                            ".shared .align 4 .b8 s[64];\n"),
+                     1));
+  auto t = r.trace();
+  ASSERT_TRUE(t);
+  UndefReason why{};
+  ASSERT_EQ(t->stores.size(), 1u);
+  EXPECT_TRUE(undefined(*t, 0, &why));
+  EXPECT_EQ(why, UndefReason::Uninitialised);
+}
+
+TEST(Undefined, OutOfBoundsIsAFault) {
+  Rig r;
+  ASSERT_TRUE(
+      r.load(kernel("ld.global.f32 %f1, [%rd5+252];\nst.global.f32 [%rd4+252], %f1;\n"), 2));
+  auto t = r.trace();
+  ASSERT_TRUE(t);
+  ASSERT_EQ(t->faults.size(), 2u);
+  EXPECT_FALSE(t->faults[0].store);
+  EXPECT_TRUE(t->faults[1].store);
+  EXPECT_EQ(t->faults[1].lanes, 2u);
+  auto c = r.concrete();
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->fault_count, 2u);
+  EXPECT_EQ(c->faults[0].lane, 1u);
+}
+
+TEST(Nodes, CompareAndSelectBecomesMaximum) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\nld.global.f32 %f2, [%rd2];\n"
+                            "setp.gt.f32 %p1, %f1, %f2;\nselp.f32 %f3, %f1, %f2, %p1;\n"
+                            "st.global.f32 [%rd4], %f3;\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_TRUE(t);
+  const Op& op = t->ops[t->nodes[t->stores[0].node].op];
+  EXPECT_EQ(op.kind, NodeKind::Apply);
+  EXPECT_EQ(op.fn, Fn::Max);
+  EXPECT_EQ(op.mods.imm, 1);
+}
+
+TEST(Nodes, MathCallsKeepTheirName) {
+  Rig r;
+  std::string decl = ".extern .func (.param .b32 func_retval0) assay_expf (.param .b32 a0);\n";
+  ASSERT_TRUE(r.load(
+      kernel("ld.global.f32 %f1, [%rd5];\n{\n.param .b32 param0;\nst.param.b32 [param0], %f1;\n"
+             ".param .b32 retval0;\ncall.uni (retval0), assay_expf, (param0);\n"
+             "ld.param.b32 %f2, [retval0];\n}\nst.global.f32 [%rd4], %f2;\n",
+             decl),
+      32))
+      << r.error.message;
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  const Node& n = t->nodes[t->stores[0].node];
+  EXPECT_EQ(t->ops[n.op].fn, Fn::Exp);
+  EXPECT_EQ(t->ops[t->nodes[n.a].op].kind, NodeKind::Input);
+  r.set(3, 1.5f);
+  ASSERT_TRUE(r.concrete());
+  EXPECT_NEAR(r.number(3), 4.4816890f, 1e-6f);
+}
+
+TEST(Nodes, SymbolicParameterIsAnInput) {
+  std::string text =
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .f32 s) {\n.reg .f32 %f<4>;\n"
+      ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [p0];\nld.param.f32 %f1, [s];\n"
+      "add.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], %f2;\nret;\n}\n";
+  Rig r;
+  auto m = ptx::parse(text, "t.ptx");
+  ASSERT_TRUE(m);
+  r.load(kernel(""), 1);
+  LaunchConstants l = r.launch.constants;
+  l.params.resize(20);
+  l.symbolic.push_back({16, 4, 1, 9});  // stands for element 9 of buffer 1
+  auto k = decode(*m, "k", l);
+  ASSERT_TRUE(k) << k.error().message;
+  auto t = run_trace(*k, r.launch, r.env, {});
+  ASSERT_TRUE(t) << t.error().message;
+  const Node& add = t->nodes[t->stores[0].node];
+  const Node& in = t->nodes[add.a];
+  ASSERT_EQ(t->ops[in.op].kind, NodeKind::Input);
+  EXPECT_EQ(t->inputs[in.a].buffer, 1);
+  EXPECT_EQ(t->inputs[in.a].first, 9);
+  EXPECT_EQ(t->inputs[in.a].stride, 0);
+}
+
+TEST(Atomics, TicketsAreConcreteAcrossCtas) {
+  // The CTA that draws the last ticket writes; ticket = old value of a zeroed counter.
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("atom.global.add.u32 %r2, [%rd2], 1;\nsetp.ne.u32 %p1, %r2, 2;\n"
+                            "@%p1 bra X;\nst.global.u32 [%rd4], %r2;\nX:\n"),
+                     1, Ty::U32));
+  r.env[1].content = BufferEnv::Content::Bytes;
+  r.launch.constants.grid = {3, 1, 1};
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  ASSERT_EQ(t->ctas.size(), 3u);
+  int writes = 0;
+  for (const StoreOut& s : t->stores) writes += s.buffer == 0;
+  EXPECT_EQ(writes, 1);
+}
+
+}  // namespace
+}  // namespace assay::machine::test
