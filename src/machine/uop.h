@@ -163,7 +163,7 @@ struct Kernel {
   uint32_t local_bytes = 0;  // of one thread
   // Variables in shared and local memory: (offset, bytes).
   std::vector<std::pair<uint32_t, uint32_t>> shared_vars, local_vars;
-  RegRef carry;              // predicate
+  RegRef carry;  // predicate
   std::vector<Block> blocks;
   std::vector<uint32_t> block_of;  // micro-op -> block
   bool has_barrier = false, has_atomics = false, has_clock = false;

@@ -3,8 +3,8 @@
 
   confirm_witnesses.py SCRIPTS_FOLDER PAIRS_FOLDER OUT.tsv [-j N] [--timeout S]
 
-SCRIPTS_FOLDER holds NN_name_wrong.py for PAIRS_FOLDER/NN_name/wrong.cu. Each script compiles the real
-PyTorch extension in a folder of its own. One line a script: name, reference, candidate, difference,
+SCRIPTS_FOLDER holds NN_name_wrong.py for PAIRS_FOLDER/NN_name/wrong.cu. Each script compiles the
+real extension in a folder of its own. One line a script: name, reference, candidate, difference,
 or what went wrong. A difference confirms the refutation; NaN counts as one.
 """
 
@@ -78,9 +78,8 @@ def main() -> int:
                 failed += 1
             elif float(row[3]) != 0 or math.isnan(float(row[3])):
                 confirmed += 1
-    print(
-        f"{confirmed} differ on the GPU, {len(scripts) - confirmed - failed} agree, {failed} did not run"
-    )
+    agree = len(scripts) - confirmed - failed
+    print(f"{confirmed} differ on the GPU, {agree} agree, {failed} did not run")
     return 0
 
 

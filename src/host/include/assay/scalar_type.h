@@ -231,12 +231,13 @@ template <ScalarType N>
 struct ScalarTypeToCPPType;
 template <class T>
 struct CppTypeToScalarType;
-#define ASSAY_FORALL_TYPES(F)                                                         \
-  F(uint8_t, Byte)                                                                    \
-  F(int8_t, Char)                                                                     \
-  F(int16_t, Short)                                                                   \
-  F(int, Int) F(int64_t, Long) F(::c10::Half, Half) F(float, Float) F(double, Double) \
-      F(bool, Bool) F(::c10::BFloat16, BFloat16)
+#define ASSAY_FORALL_TYPES(F)                                                           \
+  F(uint8_t, Byte)                                                                      \
+  F(int8_t, Char)                                                                       \
+  F(int16_t, Short)                                                                     \
+  F(int, Int)                                                                           \
+  F(int64_t, Long) F(::c10::Half, Half) F(float, Float) F(double, Double) F(bool, Bool) \
+      F(::c10::BFloat16, BFloat16)
 #define ASSAY_MAP(T, name)                                \
   template <>                                             \
   struct ScalarTypeToCPPType<ScalarType::name> {          \
