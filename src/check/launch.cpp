@@ -93,6 +93,7 @@ class Launcher : public PreparedLaunch {
     range.list.assign(ctas.begin(), ctas.end());
     machine::Launch spec = spec_;
     spec.descending = descending;
+    if (descending) std::reverse(range.list.begin(), range.list.end());
     return machine::run_trace(semantic_, spec, env_, range);
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,

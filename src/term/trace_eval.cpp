@@ -5,6 +5,24 @@ namespace assay::term {
 using machine::NodeId;
 using machine::NodeKind;
 
+Fn atomic_fn(machine::AtomKind kind, Ty type) {
+  const bool fl = is_float(type);
+  switch (kind) {
+    case machine::AtomKind::Min:
+      return fl ? Fn::Min : Fn::IMin;
+    case machine::AtomKind::Max:
+      return fl ? Fn::Max : Fn::IMax;
+    case machine::AtomKind::And:
+      return Fn::And;
+    case machine::AtomKind::Or:
+      return Fn::Or;
+    case machine::AtomKind::Xor:
+      return Fn::Xor;
+    default:
+      return fl ? Fn::Add : Fn::IAdd;
+  }
+}
+
 Marks mark(const machine::Trace& t, const WantFn& wanted) {
   constexpr uint32_t kOutput = 0xffffffffu;
   Marks m;

@@ -27,6 +27,8 @@ Marks mark(const machine::Trace& trace, const WantFn& wanted);
 using ReadFn = std::function<void(int buffer, Ty type, int64_t element)>;
 void marked_reads(const machine::Trace& trace, const Marks& marks, const ReadFn& read);
 
+Fn atomic_fn(machine::AtomKind kind, Ty type);
+
 template <class D>
 class TraceEval {
  public:
@@ -210,42 +212,31 @@ void TraceEval<D>::eval_lookup(const machine::LookupPayload& p, uint32_t mask, R
   domain_.lookup(store_, p.buffer, p.type, index, p.base.data(), p.lo, p.hi, mask, out);
 }
 
+// In the order of the CTAs: a plain store of one CTA and atomics of another do not commute.
 template <class D>
 void TraceEval<D>::commit(const machine::Trace& t, const Marks& marks) {
-  for (uint32_t k : marks.stores) {
-    const machine::StoreOut& s = t.stores[k];
-    store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
-  }
-  for (uint32_t k : marks.atoms) {
-    const machine::AtomOut& a = t.atoms[k];
-    const auto old = store_.load1(a.buffer, a.element);
-    const auto add = domain_.cell(value(a.node), a.lane, a.type);
-    const bool fl = is_float(a.type);
-    Fn fn = fl ? Fn::Add : Fn::IAdd;
-    switch (a.kind) {
-      case machine::AtomKind::Min:
-        fn = fl ? Fn::Min : Fn::IMin;
-        break;
-      case machine::AtomKind::Max:
-        fn = fl ? Fn::Max : Fn::IMax;
-        break;
-      case machine::AtomKind::And:
-        fn = Fn::And;
-        break;
-      case machine::AtomKind::Or:
-        fn = Fn::Or;
-        break;
-      case machine::AtomKind::Xor:
-        fn = Fn::Xor;
-        break;
-      default:
-        break;
+  auto store = marks.stores.begin();
+  auto atom = marks.atoms.begin();
+  auto commit_until = [&](uint32_t stores, uint32_t atoms) {
+    for (; store != marks.stores.end() && *store < stores; ++store) {
+      const machine::StoreOut& s = t.stores[*store];
+      store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
     }
-    store_.store(a.buffer, a.element, domain_.combine(fn, a.type, old, add));
+    for (; atom != marks.atoms.end() && *atom < atoms; ++atom) {
+      const machine::AtomOut& a = t.atoms[*atom];
+      const auto old = store_.load1(a.buffer, a.element);
+      const auto add = domain_.cell(value(a.node), a.lane, a.type);
+      store_.store(a.buffer, a.element,
+                   domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
+    }
+  };
+  for (const machine::CtaEnd& end : t.ctas) commit_until(end.stores, end.atoms);
+  commit_until(0xffffffffu, 0xffffffffu);
+  for (uint32_t k : marks.indexed) {
+    const machine::IndexedOut& x = t.indexed[k];
+    domain_.scatter(store_, x, value(x.index), value(x.value),
+                    x.pred == machine::kNoNode ? nullptr : &value(x.pred));
   }
-  for (uint32_t k : marks.indexed)
-    domain_.scatter(store_, t.indexed[k], value(t.indexed[k].index), value(t.indexed[k].value),
-                    t.indexed[k].pred == machine::kNoNode ? nullptr : &value(t.indexed[k].pred));
 }
 
 }  // namespace assay::term
