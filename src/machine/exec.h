@@ -130,11 +130,9 @@ class Executor {
     bool progress = false;
     for (size_t i = 0; i < cta.warps.size(); ++i) {
       Warp& w = cta.warps[launch_.descending ? cta.warps.size() - 1 - i : i];
-      if (w.done() || !w.pick()) continue;
+      if (w.done() || !w.pick_other()) continue;
       progress = true;
-      uint64_t share = cta.warps.size() > 1 || quantum != ~uint64_t{0}
-                           ? std::min(quantum, spin_share())
-                           : quantum;
+      uint64_t share = std::min(quantum, spin_share());
       ASSAY_CHECK(run_warp(cta, w, share));
     }
     if (progress || !cta.threads) return {};
@@ -144,7 +142,7 @@ class Executor {
   }
 
   // Warps that may wait for one another through memory must take turns; others run to a barrier.
-  uint64_t spin_share() const { return k_.has_atomics ? uint64_t{1} << 16 : uint64_t{1} << 24; }
+  uint64_t spin_share() const { return k_.may_spin ? uint64_t{1} << 16 : uint64_t{1} << 24; }
 
   Status deadlock(const Cta& cta) {
     for (const Warp& w : cta.warps) {

@@ -272,6 +272,9 @@ void drop_unused_results(Kernel& k) {
 
 void analyse(Kernel& k, bool floats_are_data) {
   drop_unused_results(k);
+  for (const MicroOp& op : k.ops) {
+    k.may_spin = k.may_spin || op.kind == OpKind::Atom || (op.kind == OpKind::Ld && op.strong);
+  }
   find_blocks(k);
   find_rpo(k);
   find_ipdom(k);

@@ -48,6 +48,7 @@ class Tracer {
     uint8_t lane = 0;
     bool known = false;
     uint64_t bits = 0;
+    bool composite = false;  // parts of several values; not joined
   };
   // Values of registers at one point of a path.
   struct Saved {
@@ -109,10 +110,13 @@ class Tracer {
                  uint32_t offset, RegRef d);
   Cells& cells_of(const Cta& cta, const Warp& w, Space space);
   uint64_t cell_address(const Warp& w, const LaneAddrs& a, uint32_t lane, uint32_t offset) const;
-  LaneVal read_value(Cells& cells, Space space, uint64_t addr, uint32_t n, uint32_t local_step);
+  LaneVal read_value(Cells& cells, Space space, uint64_t addr, uint32_t n, uint32_t local_step,
+                     bool join = true);
+  NodeId load_node(Cells& cells, const Warp& w, const LaneAddrs& a, uint32_t mask, uint32_t offset,
+                   uint32_t n);
   ByteRef read_byte(Cells& cells, Space space, uint64_t addr);
   ByteRef base_byte(Space space, uint64_t addr);
-  LaneVal join_bytes(const ByteRef* b, uint32_t n, Ty hint);
+  LaneVal join_bytes(const ByteRef* b, uint32_t n, Ty hint, bool join);
   NodeId node_of(const LaneVal& v, Ty type, uint8_t* lane);
   void gather_lanes(Warp& w, RegRef d, uint32_t mask, const LaneVal* v, Ty type, Ty mem);
   void write_value(Cells& cells, Space space, uint64_t addr, uint32_t n, const LaneVal& v,

@@ -395,11 +395,47 @@ void Tracer::load_slow(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
   Cells& cells = cells_of(cta, w, a.space);
   LaneVal v[32];
   uint32_t step = a.space == Space::Local ? 128 : 4;
+  uint32_t n = bytes(op.type);
+  bool composite = false;
   for (uint32_t l = 0; l < 32; ++l) {
     if (!((mask >> l) & 1)) continue;
-    v[l] = read_value(cells, a.space, cell_address(w, a, l, offset), bytes(op.type), step);
+    v[l] = read_value(cells, a.space, cell_address(w, a, l, offset), n, step, false);
+    composite = composite || v[l].composite;
   }
-  gather_lanes(w, d, mask, v, k_.regs[d.id].type, op.type);
+  if (!composite) {
+    gather_lanes(w, d, mask, v, k_.regs[d.id].type, op.type);
+    return;
+  }
+  NodeId x = load_node(cells, w, a, mask, offset, n);
+  assign(w, d, mask, extend_node(x, op.type, k_.regs[d.id].type, op.pc));
+}
+
+// All lanes' values as one node; values that were stored in pieces are joined for all lanes at
+// once.
+NodeId Tracer::load_node(Cells& cells, const Warp& w, const LaneAddrs& a, uint32_t mask,
+                         uint32_t offset, uint32_t n) {
+  LaneVal v[32];
+  Ty t = Ty::None;
+  for (uint32_t l = 0; l < 32; ++l) {
+    if (!((mask >> l) & 1)) continue;
+    v[l] = read_value(cells, a.space, cell_address(w, a, l, offset), n,
+                      a.space == Space::Local ? 128 : 4, false);
+    if (v[l].composite) {
+      NodeId lo = load_node(cells, w, a, mask, offset, n / 2);
+      NodeId hi = load_node(cells, w, a, mask, offset + n / 2, n / 2);
+      return b_.pack(lo, hi, int_type(n), 0);
+    }
+    if (v[l].node == kNoNode || b_.is_undef(v[l].node)) continue;
+    Ty u = b_.type_of(v[l].node);
+    if (t == Ty::None || (is_float(u) && !is_float(t))) t = u;
+  }
+  if (t == Ty::None || bytes(t) != n) t = int_type(n);
+  std::array<NodeId, kLanes> node{};
+  LaneMap lane{};
+  for (uint32_t l = 0; l < 32; ++l) {
+    if ((mask >> l) & 1) node[l] = node_of(v[l], t, &lane[l]);
+  }
+  return b_.gather(node, lane);
 }
 
 // What lies under a byte that nothing wrote.
@@ -466,7 +502,7 @@ ByteRef Tracer::read_byte(Cells& cells, Space space, uint64_t addr) {
 }
 
 // n bytes that make one value.
-Tracer::LaneVal Tracer::join_bytes(const ByteRef* b, uint32_t n, Ty hint) {
+Tracer::LaneVal Tracer::join_bytes(const ByteRef* b, uint32_t n, Ty hint, bool join) {
   LaneVal v;
   bool all_bits = true;
   for (uint32_t i = 0; i < n; ++i) {
@@ -503,8 +539,13 @@ Tracer::LaneVal Tracer::join_bytes(const ByteRef* b, uint32_t n, Ty hint) {
     v.node = b_.undef(hint, UndefReason::Uninitialised);
     return v;
   }
+  if (!join) {
+    v.composite = true;
+    return v;
+  }
   Ty half_hint = int_type(n / 2);
-  LaneVal part[2] = {join_bytes(b, n / 2, half_hint), join_bytes(b + n / 2, n / 2, half_hint)};
+  LaneVal part[2] = {join_bytes(b, n / 2, half_hint, true),
+                     join_bytes(b + n / 2, n / 2, half_hint, true)};
   NodeId x[2];
   for (int i = 0; i < 2; ++i) {
     uint8_t lane = 0;
@@ -518,7 +559,7 @@ Tracer::LaneVal Tracer::join_bytes(const ByteRef* b, uint32_t n, Ty hint) {
 
 // n bytes at a cell address; local_step: bytes from one word to the next.
 Tracer::LaneVal Tracer::read_value(Cells& cells, Space space, uint64_t addr, uint32_t n,
-                                   uint32_t local_step) {
+                                   uint32_t local_step, bool join) {
   uint64_t word = addr / 4;
   CellPage* p = cells.find(word);
   uint32_t i = word % CellPage::kWords;
@@ -548,7 +589,7 @@ Tracer::LaneVal Tracer::read_value(Cells& cells, Space space, uint64_t addr, uin
     uint64_t at = n == 8 && k >= 4 ? next + (k - 4) : addr + k;
     b[k] = read_byte(cells, space, at);
   }
-  return join_bytes(b, n, int_type(n));
+  return join_bytes(b, n, int_type(n), join);
 }
 
 NodeId Tracer::node_of(const LaneVal& v, Ty type, uint8_t* lane) {

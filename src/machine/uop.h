@@ -167,6 +167,7 @@ struct Kernel {
   std::vector<Block> blocks;
   std::vector<uint32_t> block_of;  // micro-op -> block
   bool has_barrier = false, has_atomics = false, has_clock = false;
+  bool may_spin = false;  // atomics or strong loads: threads may wait for what others write
 
   uint32_t shared_bytes() const { return static_shared + dynamic_shared; }
   SrcLoc source(uint32_t pc) const { return pc < locs.size() ? locs[pc] : SrcLoc{}; }

@@ -100,6 +100,19 @@ bool Warp::pick() {
   return false;
 }
 
+bool Warp::pick_other() {
+  auto n = static_cast<int>(splits.size());
+  if (current < 0 || current >= n) return pick();
+  for (int k = 1; k <= n; ++k) {
+    int i = (current - k + n) % n;
+    if (splits[static_cast<size_t>(i)].state == SplitState::Ready) {
+      current = i;
+      return true;
+    }
+  }
+  return pick();
+}
+
 void Warp::branch(uint32_t taken, uint32_t target, uint32_t next, uint32_t reconv) {
   Split& s = cur();
   uint32_t fall = s.mask & ~taken;

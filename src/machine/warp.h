@@ -36,6 +36,9 @@ class Warp {
   bool done() const { return alive == 0; }
   // Chooses a split that can run (the youngest); false: none.
   bool pick();
+  // After a turn that the current split used up: another one that can run, if there is one, so that
+  // lanes that spin do not keep the lanes that they wait for from running.
+  bool pick_other();
   // The current split goes to `target` with the lanes of `taken`, on to pc + 1 with the others.
   void branch(uint32_t taken, uint32_t target, uint32_t next, uint32_t reconv);
   // The current split has come to its reconvergence point; returns the lanes of the parent if that

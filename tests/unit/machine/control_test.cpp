@@ -151,6 +151,44 @@ TEST(Control, DeadlockAndStepLimitAreLimits) {
   EXPECT_EQ(t.error().kind, DiagKind::Limit);
 }
 
+TEST(Control, SpinningLanesLetOthersRun) {
+  // Lane 0 waits for a flag that lane 1 of the same warp sets on the other side of a branch.
+  for (const char* side : {"eq", "ne"}) {
+    Rig r;
+    bool waits_on_branch = side[0] == 'e';
+    std::string wait =
+        "W: ld.volatile.shared.u32 %r2, [s];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra W;\n";
+    std::string set = "st.volatile.shared.u32 [s], 9;\n";
+    std::string body = std::string("setp.") + side + ".u32 %p1, %r1, 0;\n@%p1 bra A;\n" +
+                       (waits_on_branch ? set : wait) +
+                       "bra D;\nA: " + (waits_on_branch ? wait : set) +
+                       "D: ld.shared.u32 %r3, [s];\nst.global.u32 [%rd4], %r3;\n";
+    ASSERT_TRUE(r.load(kernel(body, "", ".shared .align 4 .b8 s[4];\n"), 2));
+    r.launch.step_limit = 200'000'000;
+    ASSERT_TRUE(r.concrete()) << side;
+    EXPECT_EQ(r.word(0), 9u);
+  }
+}
+
+TEST(Nodes, HalvesStoredApartAreJoinedForAllLanesAtOnce) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.u16 %h1, [%rd5];\nld.global.u16 %h2, [%rd5+2];\n"
+                            "mov.u32 %r2, s;\nshl.b32 %r3, %r1, 2;\nadd.u32 %r2, %r2, %r3;\n"
+                            "st.shared.u16 [%r2], %h2;\nst.shared.u16 [%r2+2], %h1;\n"
+                            "ld.shared.u32 %r4, [%r2];\nst.global.u32 [%rd4], %r4;\n",
+                            "", ".shared .align 4 .b8 s[128];\n.reg .b16 %h<3>;\n"),
+                     32, Ty::U16))
+      << r.error.message;
+  for (size_t i = 0; i < r.in.size(); ++i) r.in[i] = static_cast<uint8_t>(i * 7 + 1);
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_LT(t->nodes.size(), 24u);  // not a few for each lane
+  Replayed after = replay(*t, r.env);
+  ASSERT_TRUE(r.concrete());
+  EXPECT_EQ(std::vector<uint8_t>(after.data[0].begin(), after.data[0].begin() + 128),
+            std::vector<uint8_t>(r.out.begin(), r.out.begin() + 128));
+}
+
 TEST(Control, CarryChain) {
   Rig r;
   ASSERT_TRUE(r.load(kernel("mov.u32 %r2, 0xffffffff;\nadd.cc.u32 %r3, %r2, %r1;\n"
