@@ -27,10 +27,9 @@ __int128 widen(uint64_t u, const Word& w) {
   return w.is_signed ? static_cast<__int128>(w.s(u)) : static_cast<__int128>(w.z(u));
 }
 
-// Division by zero gives all ones and the dividend as remainder, as the instruction sequence of
-// current GPUs does; the ISA leaves it open. The quotient of the minimum and -1 wraps.
+// By zero both quotient and remainder are all ones (seen on the H200: tests/gpu/opcodes).
 uint64_t divide(uint64_t a, uint64_t b, const Word& w, bool remainder) {
-  if (w.z(b) == 0) return remainder ? w.z(a) : w.mask();
+  if (w.z(b) == 0) return w.mask();
   const __int128 x = widen(a, w), y = widen(b, w);
   return w.z(static_cast<uint64_t>(remainder ? x % y : x / y));
 }
@@ -55,9 +54,15 @@ uint64_t shift(uint64_t a, uint64_t amount, const Word& w, bool left) {
   return w.z(static_cast<uint64_t>(w.s(a) >> std::min<uint64_t>(amount, w.width - 1)));
 }
 
+// Positions and lengths of bfe and bfi: the low 8 bits; the 64-bit forms take the whole 32-bit
+// value, beyond what the ISA allows (0..255), as seen on the H200.
+uint64_t field_bound(uint64_t v, const Word& w) {
+  return w.width == 64 ? v & 0xffffffff : v & 0xff;
+}
+
 // PTX ISA 9.7.1 bfe: field of `len` bits at `pos`, filled with zeros or the field's sign bit.
 uint64_t bit_field_extract(uint64_t a, uint64_t b, uint64_t c, const Word& w) {
-  const uint64_t msb = w.width - 1, pos = b & 0xff, len = c & 0xff;
+  const uint64_t msb = w.width - 1, pos = field_bound(b, w), len = field_bound(c, w);
   const bool fill = w.is_signed && len != 0 && ((w.z(a) >> std::min(pos + len - 1, msb)) & 1) != 0;
   const uint64_t field = pos > msb ? 0 : w.z(a) >> pos;
   const uint64_t valid = pos > msb ? 0 : std::min(len, w.width - pos);  // bits that exist
@@ -66,7 +71,7 @@ uint64_t bit_field_extract(uint64_t a, uint64_t b, uint64_t c, const Word& w) {
 }
 
 uint64_t bit_field_insert(uint64_t a, uint64_t b, uint64_t c, uint64_t d, const Word& w) {
-  const uint64_t pos = c & 0xff, len = d & 0xff;
+  const uint64_t pos = field_bound(c, w), len = field_bound(d, w);
   if (pos >= w.width) return w.z(b);
   const uint64_t field = w.z(width_mask(static_cast<uint32_t>(std::min<uint64_t>(len, 64))) << pos);
   return w.z((b & ~field) | ((a << pos) & field));

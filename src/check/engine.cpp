@@ -486,6 +486,8 @@ class ShapeCheck {
   }
 
   void finish() {
+    for (LocationResult& r : out_.results)
+      if (r.witness && r.witness->inputs) r.witness->inputs->changed = pair_.reference.changed;
     if (snapper_)
       for (const auto& [literal, ideal] : snapper_->moved())
         verdict_.snaps.push_back({literal, ideal});

@@ -104,7 +104,7 @@ void check_cluster(const DeviceModel& d, const LaunchRequest& r, Refusals* out) 
   }
   for (size_t i = 0; i < 3; ++i) {
     if (r.grid[i] % r.cluster[i] == 0) continue;
-    out->push_back({CudaError::InvalidConfiguration,
+    out->push_back({CudaError::InvalidClusterSize,
                     "grid " + text(r.grid) + " is no multiple of the cluster " + text(r.cluster)});
     return;
   }
@@ -136,10 +136,10 @@ void check_resources(const DeviceModel& d, const LaunchRequest& r, Refusals* out
                                      std::to_string(d.parameter_bytes));
   }
   if (r.max_threads != 0 && volume(r.block) > r.max_threads) {
-    add(CudaError::LaunchOutOfResources, std::to_string(volume(r.block)) +
-                                             " threads in a block, but the kernel was compiled for "
-                                             "at most " +
-                                             std::to_string(r.max_threads));
+    add(CudaError::InvalidValue, std::to_string(volume(r.block)) +
+                                     " threads in a block, but the kernel was compiled for "
+                                     "at most " +
+                                     std::to_string(r.max_threads));
   }
   if (r.registers_per_thread != 0 && cta_registers(d, r) > d.registers_per_cta) {
     add(CudaError::LaunchOutOfResources,

@@ -71,7 +71,7 @@ TEST(Device, ResourcesOfTheKernel) {
   EXPECT_EQ(first_error(r), CudaError::LaunchOutOfResources);
   r.registers_per_thread = 0;
   r.max_threads = 512;
-  EXPECT_EQ(first_error(r), CudaError::LaunchOutOfResources);
+  EXPECT_EQ(first_error(r), CudaError::InvalidValue);  // as the H200 says
   r.max_threads = 0;
   r.required_block = {512, 1, 1};
   EXPECT_EQ(first_error(r), CudaError::InvalidConfiguration);
@@ -90,7 +90,7 @@ TEST(Device, Clusters) {
   r.nonportable_cluster = true;
   EXPECT_TRUE(check_launch(default_device(), r).empty());
   r.cluster = {3, 1, 1};
-  EXPECT_EQ(first_error(r), CudaError::InvalidConfiguration);
+  EXPECT_EQ(first_error(r), CudaError::InvalidClusterSize);  // as the H200 says
   r.cluster = {2, 1, 1};
   EXPECT_EQ(first_error(r, *find_device("a100")), CudaError::InvalidClusterSize);
 }
