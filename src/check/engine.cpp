@@ -8,6 +8,7 @@
 
 #include "check/check.h"
 #include "check/local.h"
+#include "check/order.h"
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
@@ -101,6 +102,7 @@ class ShapeCheck {
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     ASSAY_CHECK(examine(diff));
     ASSAY_CHECK(races(c_plan, where));
+    ASSAY_CHECK(streams(c_plan, where));
     definedness(diff, c_plan);
     quality(diff);
     budget_.lap("search");
@@ -268,6 +270,49 @@ class ShapeCheck {
     r.witness->replayed = true;
     r.witness->replay = "both schedules on the virtual GPU";
     out_.results.push_back(std::move(r));
+  }
+
+  // Steps on streams that nothing joins: the other order is tried; if it changes a value or reads
+  // what is not written yet, the result depends on timing.
+  Status streams(const Plan& plan, const LocationPlan& where) {
+    for (const Unordered& u : unordered_steps(candidate_)) {
+      program::Program other = pair_.candidate;
+      const auto at = [&](size_t k) {
+        return other.steps.begin() + static_cast<std::ptrdiff_t>(k);
+      };
+      std::rotate(at(u.first), at(u.second), at(u.second) + 1);
+      ASSAY_TRY(Side side, prepare(other));
+      ASSAY_TRY(const Plan swapped, make_plan(side, wants_of(pairs_, where.outputs, true)));
+      std::vector<OutputPair> same = pairs_;
+      for (OutputPair& p : same) p.reference = p.candidate;
+      const ImageDiff diff = compare_images(candidate_, plan, side, swapped, same, where.outputs,
+                                            *snapper_, options_.seed);
+      const auto& name = pair_.candidate.buffers[static_cast<size_t>(u.buffer)].name;
+      const std::string text = fmt::format(
+          "steps {} and {} on streams {} and {} both use {}, one writes it, and nothing orders "
+          "them",
+          u.first, u.second, pair_.candidate.steps[u.first].stream,
+          pair_.candidate.steps[u.second].stream,
+          name.empty() ? fmt::format("buffer {}", u.buffer) : name);
+      const SrcLoc loc = pair_.candidate.steps[u.second].loc;
+      for (size_t k = 0; k < pairs_.size(); ++k) {
+        Positions apart = diff.differ[k];
+        apart.insert(apart.end(), diff.undefined[k].begin(), diff.undefined[k].end());
+        if (apart.empty()) continue;
+        LocationResult r;
+        r.kind = VerdictKind::Refuted;
+        r.cls = "nondeterministic";
+        r.location = {pairs_[k].index, pairs_[k].name,
+                      unravel(apart[0], pairs_[k].reference.shape)};
+        r.count = apart.size();
+        r.reason = text + "; in the other order the value differs";
+        r.loc = loc;
+        out_.results.push_back(std::move(r));
+        return {};
+      }
+      verdict_.findings.push_back({"hazard", Severity::High, text, loc});
+    }
+    return {};
   }
 
   // Partial functions of the candidate whose definedness does not follow from the reference's: by
