@@ -267,11 +267,12 @@ bool cone_of(const CaseRequest& rq, std::vector<TermId>& cone, std::vector<TermI
 
 std::vector<double> grid() {
   std::vector<double> out = {0};
-  for (double e = -8; e <= 8; e += 0.01) {
-    out.push_back(std::pow(10.0, e));
-    out.push_back(-std::pow(10.0, e));
+  for (int k = -800; k <= 800; ++k) {  // magnitudes 1e-8 .. 1e8
+    const double x = std::pow(10.0, k / 100.0);
+    out.push_back(x);
+    out.push_back(-x);
   }
-  for (double x = -30; x <= 30; x += 0.005) out.push_back(x);
+  for (int k = -6000; k <= 6000; ++k) out.push_back(k / 200.0);  // -30 .. 30
   return out;
 }
 
