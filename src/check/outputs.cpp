@@ -88,7 +88,9 @@ std::vector<OutputPair> pair_outputs(const Side& candidate, const Side& referenc
   for (const TensorView& v : c.mutated) mutated[symbol_of(candidate, v.buffer)].first = &v;
   for (const TensorView& v : r.mutated) mutated[symbol_of(reference, v.buffer)].second = &v;
   int index = static_cast<int>(r.outputs.size());
-  for (const auto& [symbol, views] : mutated) {
+  for (const auto& entry : mutated) {
+    const uint64_t symbol = entry.first;  // clang 14 captures no structured bindings
+    const auto& views = entry.second;
     if (symbol == 0) continue;
     auto find = [&](const Side& side) -> const SymbolInfo* {
       for (const SymbolInfo& s : side.symbols)

@@ -42,8 +42,9 @@ void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
 Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPlan& plan) {
   ASSAY_TRY(const Coverage* cover, launch.coverage());
   std::set<uint32_t> ctas;
-  for (const auto& [buffer, writers] : cover->buffers) {
-    auto it = want.find(buffer);
+  for (const auto& entry : cover->buffers) {
+    const Coverage::BufferWriters& writers = entry.second;
+    auto it = want.find(entry.first);
     if (it == want.end()) continue;
     it->second.for_each([&](int64_t e) {
       if (e < 0 || e >= static_cast<int64_t>(writers.first.size()) ||
