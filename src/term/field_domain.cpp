@@ -274,24 +274,33 @@ void FieldDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane) {
   move(to.lazy, from.lazy);
 }
 
+// Computes the images of lazy lanes; lanes outside the mask are dropped.
+void FieldDomain::force_lanes(Row& row, uint32_t mask) {
+  for_lanes(row.lazy, [&](int l) {
+    const Pair p = ((mask >> l) & 1) != 0 ? force(static_cast<uint32_t>(row.v[l])) : Pair{};
+    row.v[l] = p.v;
+    row.e[l] = p.e;
+  });
+  row.lazy = 0;
+}
+
 const FieldDomain::Row& FieldDomain::typed(const Row& in, Ty type, Row& scratch, uint32_t mask,
                                            bool keep_lazy) {
   if (!keep_lazy && (in.lazy & mask) != 0) {
-    Row forced = in;
-    for_lanes(in.lazy & mask, [&](int l) {
-      const Pair p = force(static_cast<uint32_t>(in.v[l]));
-      forced.v[l] = p.v;
-      forced.e[l] = p.e;
-    });
-    forced.lazy = 0;
-    for_lanes(in.lazy & ~mask, [&](int l) { forced.v[l] = forced.e[l] = 0; });
-    if ((forced.raw & mask) == 0) {
-      scratch = forced;
-      return scratch;
-    }
-    return typed(forced, type, scratch, mask);
+    scratch = in;
+    force_lanes(scratch, mask);
+    if ((scratch.raw & mask) == 0) return scratch;
+    const Row forced = scratch;
+    type_lanes(forced, type, scratch, mask);
+    return scratch;
   }
   if ((in.raw & mask) == 0) return in;
+  type_lanes(in, type, scratch, mask);
+  return scratch;
+}
+
+// Raw lanes take the type that their consumer knows.
+void FieldDomain::type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask) {
   scratch = in;
   const uint64_t first = std::bit_cast<uint64_t>(in.v[__builtin_ctz(in.raw & mask)]);
   Cell last = bits_cell(type, first);
@@ -307,7 +316,6 @@ const FieldDomain::Row& FieldDomain::typed(const Row& in, Ty type, Row& scratch,
   scratch.raw &= ~mask;
   for_lanes(scratch.raw, [&](int l) { scratch.v[l] = 0; });
   scratch.raw = 0;
-  return scratch;
 }
 
 FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {

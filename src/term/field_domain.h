@@ -153,6 +153,8 @@ class FieldDomain {
   void extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair extremum1(bool is_max, Pair a, Pair b);
   Pair force(uint32_t node);
+  void force_lanes(Row& row, uint32_t mask);
+  void type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask);
   uint32_t lazy_leaf(bool is_max, Pair p);
   Pair relu1(Pair d) const;
   Pair sub1(Pair a, Pair b) const;

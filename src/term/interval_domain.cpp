@@ -272,7 +272,7 @@ void IntervalDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane
   to.raw = (from.raw >> from_lane) & 1 ? to.raw | bit : to.raw & ~bit;
 }
 IntervalDomain::Cell IntervalDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {
-  Row ra, rb, out;
+  Row ra{}, rb{}, out;
   set_lane(ra, 0, a);
   set_lane(rb, 0, b);
   apply(fn, type, {}, &ra, &rb, nullptr, nullptr, out, 1);

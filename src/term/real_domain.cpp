@@ -166,7 +166,7 @@ void RealDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane) {
   to.undef = (from.undef >> from_lane) & 1 ? to.undef | bit : to.undef & ~bit;
 }
 RealDomain::Cell RealDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {
-  Row ra, rb, out;
+  Row ra{}, rb{}, out;
   set_lane(ra, 0, a);
   set_lane(rb, 0, b);
   apply(fn, type, {}, &ra, &rb, nullptr, nullptr, out, 1);

@@ -35,11 +35,12 @@ double normcdf(double a) { return 0.5 * std::erfc(-a * M_SQRT1_2); }
 
 double integer_fn(Fn fn, double a, double b) {
   const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+  const int64_t quotient = y == 0 ? 0 : x / y;
   switch (fn) {
     case Fn::IDiv:
-      return y == 0 ? NAN : static_cast<double>(x / y);
+      return y == 0 ? NAN : static_cast<double>(quotient);
     case Fn::IRem:
-      return y == 0 ? NAN : static_cast<double>(x % y);
+      return y == 0 ? NAN : static_cast<double>(x - quotient * y);
     case Fn::And:
       return static_cast<double>(x & y);
     case Fn::Or:
