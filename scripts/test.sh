@@ -9,7 +9,7 @@ run_test() {
     "${exclude[@]}" "$@") || failed=1
   if (($# == 0)); then
     find_python
-    (cd "$root" && PYTHONPATH=python ASSAY_HOME=$build "$ASSAY_PYTHON" -m pytest tests/python) ||
+    (cd "$root" && PYTHONPATH=$root/python ASSAY_HOME=$build "$ASSAY_PYTHON" -m pytest tests/python) ||
       failed=1
   fi
   return $failed
