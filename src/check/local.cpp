@@ -207,6 +207,7 @@ class Sweep {
       const FnClass cls = info(dag_[t].fn).cls;
       if (cls == FnClass::C || cls == FnClass::L) continue;
       const int64_t b = bucket(samples_[t][0]);
+      if (b == INT64_MAX) continue;  // not finite: nothing to compare with
       int tried = 0;
       for (int64_t k = b - 1; k <= b + 1 && tried < 8; ++k) {
         auto it = by_value_.find(k);
