@@ -93,7 +93,9 @@ class Translator {
   }
   Z3_ast make_real(TermId id) {
     const Term& t = dag_[id];
-    if (t.kind == Term::Kind::Number) return number(t.type, t.value);
+    // An infinity is no real: a free value, which proves less.
+    if (t.kind == Term::Kind::Number)
+      return std::isfinite(t.value) ? number(t.type, t.value) : variable(fmt::format("inf{}", id));
     if (t.kind == Term::Kind::Integer) return Z3_mk_int64(ctx_, t.element, real_);
     if (t.kind != Term::Kind::Apply || leaf_(id)) return variable(fmt::format("x{}", id));
     auto a = [&] { return real(t.arg[0]); };
