@@ -48,11 +48,6 @@ class CaseProver {
     cone_.erase(std::unique(cone_.begin(), cone_.end()), cone_.end());
     for (TermId t : cone_)
       if (rq_.is_leaf(t) && !is_number(rq_.dag[t])) leaf_[t] = rq_.image(t);
-    // One atom for each difference up to sign.
-    for (TermId t : cone_) {
-      if (!compares(rq_.dag[t]) || leaf_.count(t) != 0) continue;
-      atom_of_[t] = -1;
-    }
     return split();
   }
 
@@ -230,7 +225,6 @@ class CaseProver {
   std::vector<TermId> cone_;
   std::unordered_set<TermId> seen_;
   std::map<TermId, Cell> leaf_;
-  std::unordered_map<TermId, int> atom_of_;
   std::vector<Choice> chosen_;
   std::vector<std::pair<TermId, TermId>> ties_;
   int cases_ = 0, solver_calls_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "check/check.h"
@@ -90,12 +91,12 @@ class ShapeCheck {
                                           where.outputs, *snapper_, options_.seed);
     budget_.lap("fingerprint");
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
+    note_assumptions();
     for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
     for (size_t k = 0; k < pairs_.size(); ++k) {
       out_.outputs[k].checked = where.outputs[k].size();
       out_.outputs[k].proved = diff.equal[k].size();
     }
-    suspects_ = support_difference(candidate_, c_plan, reference_, r_plan);
     boundaries_ = boundaries_of(reference_, r_plan);
     for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
     std::sort(boundaries_.begin(), boundaries_.end());
@@ -107,6 +108,25 @@ class ShapeCheck {
     quality(diff);
     budget_.lap("search");
     return {};
+  }
+
+  void note_assumptions() {
+    for (const SymbolInfo& info : reference_.symbols) {
+      if (program::dtype_is_float(info.dtype) || !info.range) continue;
+      add_once(fmt::format("{} holds integers from {} to {}, as in the example", info.name,
+                           info.range->first, info.range->second));
+    }
+    for (const program::SymbolicScalar& scalar : pair_.candidate.scalars)
+      add_once(fmt::format("the host computes {} = {} (fitted by probing)", scalar.name,
+                           scalar.expression));
+    if (pair_.candidate.modules.empty()) return;
+    for (const program::Module& m : pair_.candidate.modules)
+      if (m.semantic_ptx.empty())
+        add_once(m.name + ": PTX alone; there is no real build to compare with");
+  }
+  void add_once(std::string text) {
+    auto& all = verdict_.assumptions;
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
 
   // What the recorder saw: refused launches decide, the rest stands beside.
@@ -190,25 +210,54 @@ class ShapeCheck {
     return {};
   }
 
+  // Every position whose images differ is looked at: three of them by a search, then, unless one of
+  // them refutes, all by local proofs. What no time is left for is unknown, never counted as
+  // proved.
   Status examine(const ImageDiff& diff) {
     for (size_t k = 0; k < pairs_.size(); ++k) {
       Positions open = diff.differ[k];
       open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
       std::sort(open.begin(), open.end());
       if (open.empty()) continue;
-      std::set<int64_t> picks = {open.front(), open.back(), open[open.size() / 2]};
-      const uint64_t share = std::max<uint64_t>(1, open.size() / picks.size());
-      bool all_closed = true;
+      const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
+      bool refuted = false;
       for (int64_t position : picks) {
-        const bool closed = examine_one(k, position, share);
-        all_closed = all_closed && closed;
-        if (!out_.results.empty() && out_.results.back().kind == VerdictKind::Refuted &&
-            given_ == false)
-          break;
+        examine_one(k, position, true);
+        refuted = !out_.results.empty() && out_.results.back().kind == VerdictKind::Refuted;
+        if (refuted && !given_) break;
       }
-      (void)all_closed;
+      if (!refuted) examine_rest(k, open, picks);
     }
     return {};
+  }
+
+  void examine_rest(size_t k, const Positions& open, const std::set<int64_t>& picks) {
+    std::map<std::pair<VerdictKind, std::string>, size_t>
+        groups;  // results that say the same are one
+    uint64_t late = 0;
+    for (int64_t position : open) {
+      if (picks.count(position) != 0) continue;
+      if (late != 0 || Clock::now() > budget_.deadline) {
+        ++late;
+        continue;
+      }
+      const size_t before = out_.results.size();
+      if (examine_one(k, position, false) || out_.results.size() == before) continue;
+      const LocationResult& r = out_.results.back();
+      auto [group, fresh] = groups.try_emplace({r.kind, r.cls}, before);
+      if (fresh) continue;
+      ++out_.results[group->second].count;
+      out_.results.resize(before);
+    }
+    if (late == 0) return;
+    LocationResult r;
+    r.kind = VerdictKind::Unknown;
+    r.cls = "limit";
+    r.location.output = pairs_[k].index;
+    r.location.output_name = pairs_[k].name;
+    r.count = late;
+    r.reason = fmt::format("images differ at {} further locations that no time was left for", late);
+    out_.results.push_back(std::move(r));
   }
 
   // A race in the cone: two legal schedules with different values refute; where something else
@@ -332,7 +381,9 @@ class ShapeCheck {
     for (size_t k = 0; k < pairs_.size(); ++k) {
       if (diff.equal[k].empty()) continue;
       const size_t before = out_.results.size();
-      examine_one(k, diff.equal[k].back(), 1);
+      const uint64_t proved = out_.outputs[k].proved;
+      examine_one(k, diff.equal[k].back(), true);
+      out_.outputs[k].proved = proved;  // it was counted by its image
       if (out_.results.size() > before && out_.results.back().kind == VerdictKind::Refuted) return;
       out_.results.resize(before);
     }
@@ -389,7 +440,6 @@ class ShapeCheck {
             {"note", Severity::Info, "no concrete run of the real build: " + real.why, {}});
         return;
       }
-      ++cross_checked_;
       const Tolerance tol = default_tolerance(pairs_[k].reference.dtype);
       if (std::fabs(*real.value - r.v) <= 64 * (tol.rtol * (r.m + std::fabs(r.v)) + tol.atol) &&
           std::isfinite(*real.value))
@@ -409,19 +459,30 @@ class ShapeCheck {
     }
   }
 
-  bool examine_one(size_t k, int64_t position, uint64_t share) {
+  // True: proved locally. False: a result was added. `thorough`: all experiments, else the first
+  // few.
+  bool examine_one(size_t k, int64_t position, bool thorough) {
     std::vector<Positions> one(pairs_.size());
     one[k] = {position};
     auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
     auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
-    if (!c_plan || !r_plan) return false;
     const OutputPair& pair = pairs_[k];
+    if (!c_plan || !r_plan) {
+      LocationResult r;
+      r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+      r.cls = "limit";
+      r.reason = (c_plan ? r_plan.error() : c_plan.error()).message;
+      out_.results.push_back(std::move(r));
+      return false;
+    }
     Tolerance tol = default_tolerance(pair.reference.dtype);
     if (options_.rtol) tol.rtol = *options_.rtol;
     if (options_.atol) tol.atol = *options_.atol;
-    std::vector<Suspect> suspects = support_difference(candidate_, *c_plan, reference_, *r_plan);
-    const auto experiments =
-        structured_experiments(reference_.symbols, suspects, boundaries_, options_.seed);
+    const std::vector<Suspect> suspects =
+        support_difference(candidate_, *c_plan, reference_, *r_plan);
+    auto experiments = structured_experiments(
+        reference_.symbols, suspects, cone_spots(reference_, *r_plan), boundaries_, options_.seed);
+    while (!thorough && experiments.size() > 8) experiments.pop_back();
     const auto now = Clock::now();
     const auto until =
         std::min(budget_.deadline,
@@ -439,12 +500,11 @@ class ShapeCheck {
     } else {
       r = settle(*c_plan, *r_plan, pair, position, found, tol);
       if (r.kind == VerdictKind::Proved) {
-        out_.outputs[k].proved += share;
+        ++out_.outputs[k].proved;
         return true;
       }
     }
     r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
-    r.count = share;
     if (r.loc.line == 0) r.loc = origin(*c_plan, pair, position);
     out_.results.push_back(std::move(r));
     return false;
@@ -550,11 +610,9 @@ class ShapeCheck {
   Budget budget_;
   bool given_;
   bool internal_ = false;
-  int cross_checked_ = 0;
   Side candidate_, reference_;
   std::vector<OutputPair> pairs_;
   std::optional<Snapper> snapper_;
-  std::vector<Suspect> suspects_;
   std::vector<double> boundaries_;
   ShapeResult out_;
 };

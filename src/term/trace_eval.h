@@ -35,9 +35,6 @@ class TraceEval {
   using Row = typename D::Row;
   TraceEval(D& domain, Store<D>& store) : domain_(domain), store_(store) {}
 
-  // Sees each evaluated node (for sweeping and for finding differing parts).
-  std::function<void(machine::NodeId, uint32_t lanes, const Row&)> observe;
-
   // Evaluates the marked nodes and writes the wanted stores and atomics to the store.
   void run(const machine::Trace& t, const Marks& marks);
 
@@ -121,7 +118,6 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks) {
     slot_[id] = slot;
     const machine::Node& n = t.nodes[id];
     eval(t, n, id, mask, out);
-    if (observe) observe(id, mask, out);
     for_operands(t, n, [&](machine::NodeId arg) { release(arg, id, marks); });
   }
   commit(t, marks);

@@ -203,13 +203,4 @@ Feasible feasible(const TermDag& dag, const std::vector<OrderConstraint>& constr
                      });
 }
 
-Feasible can_differ(const TermDag& dag, TermId a, TermId b,
-                    const std::function<bool(TermId)>& is_leaf, const Snapper& snapper,
-                    unsigned timeout_ms) {
-  return with_solver(
-      dag, is_leaf, snapper, timeout_ms, [&](Z3_context ctx, Z3_solver solver, Translator& tr) {
-        Z3_solver_assert(ctx, solver, Z3_mk_not(ctx, Z3_mk_eq(ctx, tr.real(a), tr.real(b))));
-      });
-}
-
 }  // namespace assay::term

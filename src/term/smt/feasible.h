@@ -18,9 +18,4 @@ Feasible feasible(const TermDag& dag, const std::vector<OrderConstraint>& constr
                   const std::function<bool(TermId)>& is_leaf, const Snapper& snapper,
                   unsigned timeout_ms);
 
-// Are two terms equal for all values of the leaves? No: a model differs; Yes: proved equal.
-Feasible can_differ(const TermDag& dag, TermId a, TermId b,
-                    const std::function<bool(TermId)>& is_leaf, const Snapper& snapper,
-                    unsigned timeout_ms);
-
 }  // namespace assay::term
