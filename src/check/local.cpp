@@ -103,7 +103,7 @@ class Sweep {
     int64_t num = 0, den = 1;
     if (c.v <= 0 || r.v <= 0) return false;
     const auto& p = domain_.primes().p;
-    if (!domain_.rational(term::f_mul(p, c.v, term::f_inv(p, r.v)), &num, &den) || den == 0)
+    if (!domain_.rational(term::f_mul(p, c.v, term::f_inv(p, r.v)), 13, &num, &den) || den == 0)
       return false;
     const double k = static_cast<double>(num) / static_cast<double>(den);
     if (std::fabs(k - 1) > rq_.tolerance.rtol) return false;

@@ -83,15 +83,20 @@ ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& 
               c_store.load1(pairs[k].candidate.buffer, pairs[k].candidate.element(positions[k][j]));
           const auto r =
               r_store.load1(pairs[k].reference.buffer, pairs[k].reference.element(positions[k][j]));
-          if (c.v <= -3 || r.v <= -3)
+          // A store at an index of unknown form may have gone anywhere.
+          if (c.v <= -3 || r.v <= -3 || domain.unknown_scatters != 0)
             state[k][j] = 2;
           else if (c.v != r.v && state[k][j] == 0)
             state[k][j] = 1;
         }
       }
       // Degree of the image polynomials: at most the number of operations of the larger cone.
-      diff.error_bound =
-          std::max(1.0, static_cast<double>(c_plan.live_nodes + r_plan.live_nodes)) * 64 / 2.8e14;
+      // A constant recognised by rational reconstruction is one by chance with odds 2^-29.
+      diff.error_bound = std::max(
+          diff.error_bound,
+          domain.error_bound(
+              std::max(1.0, static_cast<double>(c_plan.live_nodes + r_plan.live_nodes)) * 64) +
+              static_cast<double>(domain.rational_laws) * 0x1p-29);
       break;
     }
   }

@@ -15,7 +15,6 @@ struct ImageDiff {
   std::vector<term::Obligation>
       extra;  // obligations of the candidate that the reference does not have
   std::vector<std::string> folds;
-  bool wrap_assumed = false;
 };
 
 ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& reference,

@@ -363,15 +363,16 @@ void FieldDomain::oblige(Obligation::Kind kind, const Row& a, uint32_t mask) {
   });
 }
 
-bool FieldDomain::rational(double image, int64_t* num, int64_t* den) const {
-  // Wang's rational reconstruction with |num|, den < 2^15: a random element passes with odds 2^-19.
+bool FieldDomain::rational(double image, int bits, int64_t* num, int64_t* den) const {
+  // Wang's rational reconstruction.
+  const int64_t limit = int64_t{1} << bits;
   const auto p = static_cast<int64_t>(primes_.p.p);
   int64_t r0 = p, r1 = static_cast<int64_t>(image), s0 = 0, s1 = 1;
-  while (r1 >= (1 << 15)) {
+  while (r1 >= limit) {
     const int64_t quotient = r0 / r1;
     const int64_t r2 = r0 - quotient * r1, s2 = s0 - quotient * s1;
     r0 = r1, r1 = r2, s0 = s1, s1 = s2;
-    if (std::abs(s1) >= (1 << 15)) return false;
+    if (std::abs(s1) >= limit) return false;
   }
   if (s1 == 0) return false;
   *num = s1 < 0 ? -r1 : r1;

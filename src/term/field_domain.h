@@ -83,14 +83,16 @@ class FieldDomain {
 
   // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
   uint64_t unknown_scatters = 0;   // stores at an index of unknown form
+  uint64_t rational_laws = 0;      // selections merged because a slope was a small rational
   uint64_t divisions_by_zero = 0;  // draw again
   std::vector<Obligation> obligations;
   std::vector<std::string> folds;  // guards folded, for the list of snaps
   uint32_t pc = 0;                 // set by the evaluator, for obligations
   bool record_obligations = false;
 
-  // The image is num / den with both below 2^15 (a random image passes with odds 2^-19).
-  bool rational(double image, int64_t* num, int64_t* den) const;
+  // The image is num / den, both below 2^bits. A random image passes with odds below 2^(2 bits -
+  // 49).
+  bool rational(double image, int bits, int64_t* num, int64_t* den) const;
   const PrimePair& primes() const { return primes_; }
   // Probability bound of a false equality for a cone of `nodes` operations of degree at most
   // `degree`.

@@ -536,7 +536,8 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
     const double diff = f_sub(mp, x.v, y.v);
     int64_t num = 0, den = 1;
     const double k = f_mul(mp, diff, f_inv(mp, d));
-    if (rational(k, &num, &den)) {
+    if (rational(k, 10, &num, &den)) {
+      ++rational_laws;
       const double kq = f_mul(mq, f_from_int(mq, num), f_inv(mq, f_from_int(mq, den)));
       // d's exponent image from the arms: (x.e - y.e) / k.
       const Pair r = relu1({d, f_mul(mq, f_sub(mq, x.e, y.e), f_inv(mq, kq))});
