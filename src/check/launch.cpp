@@ -24,6 +24,7 @@ using program::Program;
 
 namespace {
 
+constexpr size_t kHazardCtas = 1024;
 constexpr uint64_t kCoverageLimit =
     100'000'000;  // warp instructions of the store slices of one launch
 
@@ -404,7 +405,15 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
   HazardObserver observer(tracker);
   machine::CtaRange range;
   range.list.assign(ctas.begin(), ctas.end());
-  if (range.list.size() > 64) range.list.resize(64);
+  if (range.list.size() > kHazardCtas) {
+    findings.push_back(
+        {"note",
+         Severity::Low,
+         fmt::format("races were looked for in {} of the {} CTAs of the checked locations",
+                     kHazardCtas, range.list.size()),
+         {}});
+    range.list.resize(kHazardCtas);
+  }
   const Kernel sliced = machine::slice(real_, {});
   auto stats = machine::run_skeleton(sliced, spec_, env_, range, observer);
   if (!stats) {
