@@ -139,6 +139,7 @@ Witness Experiment::witness() const {
 
 std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& symbols,
                                                const std::vector<Suspect>& suspects,
+                                               const std::vector<Suspect>& spots,
                                                const std::vector<double>& boundaries,
                                                uint64_t seed) {
   std::vector<Experiment> out;
@@ -188,11 +189,12 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
   add("uniform in [-1e-6, 1e-6)", {K::Uniform, -1e-6, 1e-6, 1, 1});
   add("uniform in [-1e6, 1e6)", {K::Uniform, -1e6, 1e6, 1, 1});
   add("all -1e30", {K::Uniform, -2e30, -1e30, 1, 1});  // below every hand-written sentinel
-  for (int k = 0; k < 3; ++k) {                        // one spike
-    Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
-    for (const SymbolInfo& s : symbols)
-      if (dtype_is_float(s.dtype))
-        e.override_value(s.symbol, s.view.element((s.view.numel() - 1) * k / 2), 1000);
+  for (const Suspect& spot :
+       spots) {  // moderate ones first: a large one inflates the condition scale
+    for (double height : {10.0, -10.0, 1000.0}) {
+      Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
+      e.override_value(spot.symbol, spot.element, height);
+    }
   }
   return out;
 }

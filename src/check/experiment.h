@@ -47,8 +47,10 @@ struct Suspect {
   uint64_t symbol = 0;
   int64_t element = 0;
 };
+// `spots`: elements of the location's cone that get spikes.
 std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& symbols,
                                                const std::vector<Suspect>& suspects,
+                                               const std::vector<Suspect>& spots,
                                                const std::vector<double>& boundaries,
                                                uint64_t seed);
 

@@ -145,6 +145,24 @@ std::vector<double> boundaries_of(const Side& side, const Plan& plan) {
   return all;
 }
 
+std::vector<Suspect> cone_spots(const Side& side, const Plan& plan) {
+  std::vector<Suspect> out;
+  for (const SymbolInfo& s : side.symbols) {
+    if (!program::dtype_is_float(s.dtype)) continue;
+    for (const auto& entry : plan.support) {
+      const auto& source = side.sources[static_cast<size_t>(entry.first)];
+      if (source.kind != term::Source::Kind::Symbol || source.symbol != s.symbol) continue;
+      const int64_t count = entry.second.count();
+      int64_t at = 0;
+      entry.second.for_each([&](int64_t e) {
+        if (at == 0 || at == count / 2 || at == count - 1) out.push_back({s.symbol, e});
+        ++at;
+      });
+    }
+  }
+  return out;
+}
+
 std::vector<Suspect> support_difference(const Side& candidate, const Plan& c_plan,
                                         const Side& reference, const Plan& r_plan) {
   std::vector<Suspect> out;

@@ -46,6 +46,9 @@ SearchResult search(const Side& candidate, const Plan& c_plan, const Side& refer
 // Constants that values are compared with or clamped to, on either side: boundaries to try.
 std::vector<double> boundaries_of(const Side& side, const Plan& plan);
 
+// The first, middle and last element that the plan reads of each float symbol.
+std::vector<Suspect> cone_spots(const Side& side, const Plan& plan);
+
 // Elements of shared symbols that only one side reads.
 std::vector<Suspect> support_difference(const Side& candidate, const Plan& c_plan,
                                         const Side& reference, const Plan& r_plan);
