@@ -28,6 +28,7 @@ struct Obligation {
 
 class FieldDomain {
  public:
+  static constexpr bool kExact = true;  // a product may be fused with a sum
   struct Row {
     alignas(64) double v[kRow];
     alignas(64) double e[kRow];
@@ -141,6 +142,8 @@ class FieldDomain {
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask, bool keep_lazy = false);
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
             uint32_t mask);
+  bool plain(Fn fn, const Mods& mods, const Row* a, const Row* b, const Row* c, uint32_t mask);
+  void ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out);
   void opaque(Fn fn, const Row* a, const Row* b, const Row* c, Row& out, uint32_t mask);
   void odd_even(Fn fn, const Row& a, bool odd, Row& out, uint32_t mask);
   void mul(const Row& a, const Row& b, Row& out, uint32_t mask);

@@ -34,7 +34,8 @@ void FieldDomain::add(const Row& a, const Row& b, Row& out, uint32_t mask) {
 }
 
 void FieldDomain::neg(const Row& a, Row& out, uint32_t mask) {
-  const Row ca = have_logs_ ? a : Row{};
+  Row ca;
+  if (have_logs_) ca = a;
   const uint32_t taint = a.taint;
   row_neg(primes_.p, a.v, out.v);
   if (with_exp_) row_neg(primes_.q, a.e, out.e);
@@ -64,7 +65,8 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
     });
   }
   const bool keep = squares != 0 || have_logs_;
-  const Row ca = keep ? a : Row{}, cb = keep ? b : Row{};
+  Row ca, cb;
+  if (keep) ca = a, cb = b;
   const uint32_t taint = a.taint | b.taint;
   row_mul(primes_.p, a.v, b.v, out.v);
   if (with_exp_) {
@@ -85,7 +87,8 @@ void FieldDomain::inverse(const Row& a, Row& out, uint32_t mask) {
     if (a.v[l] == 0) ++divisions_by_zero;
   });
   const uint32_t taint = a.taint;
-  const Row ca = have_roots_ ? a : Row{};
+  Row ca;
+  if (have_roots_) ca = a;
   row_inv(primes_.p, a.v, out.v);
   if (with_exp_) {
     row_inv(primes_.q, a.e, out.e);
@@ -103,7 +106,8 @@ void FieldDomain::inverse(const Row& a, Row& out, uint32_t mask) {
 
 void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) {
   alignas(64) double t[kRow];
-  const Row ca = have_logs_ ? a : Row{};
+  Row ca;
+  if (have_logs_) ca = a;
   const uint32_t ninf = a.ninf;
   for (int l = 0; l < kRow; ++l) t[l] = scale_q == 1 ? a.e[l] : f_mul(primes_.q, a.e[l], scale_q);
   primes_.row_exp(t, out.v);
@@ -636,6 +640,44 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
   (void)type;
 }
 
+// A ring operation on values without marks, to which no law applies.
+bool FieldDomain::plain(Fn fn, const Mods& mods, const Row* a, const Row* b, const Row* c,
+                        uint32_t mask) {
+  if (fn != Fn::Add && fn != Fn::Sub && fn != Fn::Mul && fn != Fn::Fma) return false;
+  if (mods.sat || have_logs_ || have_roots_ || mask == 0) return false;
+  uint32_t marks = a->raw | a->lazy | a->pinf | a->ninf | a->undef;
+  marks |= b->raw | b->lazy | b->pinf | b->ninf | b->undef;
+  if (with_exp_ && (fn == Fn::Mul || fn == Fn::Fma)) marks |= a->taint | b->taint;
+  if (fn == Fn::Fma) marks |= c->raw | c->lazy | c->pinf | c->ninf | c->undef;
+  return (marks & mask) == 0 && constants_.find(a->v[__builtin_ctz(mask)]) == nullptr;
+}
+
+void FieldDomain::ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out) {
+  const Modulus &p = primes_.p, &q = primes_.q;
+  uint32_t taint = a.taint | b.taint;
+  switch (fn) {
+    case Fn::Add:
+      row_add(p, a.v, b.v, out.v);
+      if (with_exp_) row_add(q, a.e, b.e, out.e);
+      break;
+    case Fn::Sub:
+      row_sub(p, a.v, b.v, out.v);
+      if (with_exp_) row_sub(q, a.e, b.e, out.e);
+      break;
+    case Fn::Mul:
+      row_mul(p, a.v, b.v, out.v);
+      if (with_exp_) row_mul(q, a.e, b.e, out.e);
+      break;
+    default:
+      taint = c->taint;
+      row_fma(p, a.v, b.v, c->v, out.v);
+      if (with_exp_) row_fma(q, a.e, b.e, c->e, out.e);
+      break;
+  }
+  clear_marks(out);
+  out.taint = taint;
+}
+
 void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Row* pb,
                         const Row* pc, const Row* pd, Row& out, uint32_t mask) {
   thread_local Row s1, s2, s3, none;
@@ -690,6 +732,10 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
     out.undef = (ca.undef | cb.undef) & mask;
     return;
   }
+  if (plain(fn, mods, pa, pb, pc, mask)) {
+    ring(fn, *pa, *pb, pc, out);
+    return;
+  }
   const FnInfo& f = info(fn);
   none.raw = none.pinf = none.ninf = none.undef = none.taint = none.lazy = 0;
   const Ty first = fn == Fn::Select ? Ty::Pred : f.cls == FnClass::L ? Ty::Pred : type;
@@ -725,9 +771,11 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
   }
   const bool constants = mask != 0 && constants_.find(a.v[__builtin_ctz(mask)]) != nullptr;
   const bool keep = inf != 0 || constants;
-  const Row ca = keep ? a : Row{}, cb = keep ? b : Row{}, cc = keep ? c : Row{};
+  Row ca, cb, cc;
+  if (keep) ca = a, cb = b, cc = c;
   const bool ints = f.cls == FnClass::I && f.arity == 2 && ints_.size() != 0;
-  const Row ia = ints ? a : Row{}, ib = ints ? b : Row{};
+  Row ia, ib;
+  if (ints) ia = a, ib = b;
   switch (fn) {
     case Fn::IAdd:
       real(Fn::Add, type, mods, a, b, c, out, mask);

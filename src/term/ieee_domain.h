@@ -13,6 +13,7 @@ namespace assay::term {
 
 class IeeeDomain {
  public:
+  static constexpr bool kExact = false;  // a product may be fused with a sum
   struct Row {
     alignas(64) uint64_t v[kRow];
     uint32_t undef = 0;

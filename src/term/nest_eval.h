@@ -1,53 +1,26 @@
 #pragma once
-// Loop nests in a domain: which elements a set of results needs (demand), and their evaluation on
-// demand. Lanes are 32 results; where few results have a long reduction, lanes are its iterations.
+// Evaluation of loop nests in a domain. Lanes are 32 results; where few results have a long
+// reduction, lanes are its iterations. Up to 32 rows of results are swept together, so that a read
+// that they share is made once: a matrix product reads 2 rows an iteration for 32 x 32 results.
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <vector>
 
-#include "base/result.h"
-#include "tensor/elem_set.h"
-#include "tensor/nest.h"
+#include "term/nest_shape.h"
 #include "term/store.h"
 
 namespace assay::term {
 
-// A nest with its accesses prepared: space and reduction iterators in one list.
-class NestShape {
- public:
-  explicit NestShape(const tensor::Nest& nest);
-
-  const tensor::Nest& nest;
-  size_t space_rank, total_rank;
-  std::vector<int64_t> extents;  // space, then reduction
-  bool scan;                     // written for every reduction index
-  int64_t reduction_count;
-
-  // Iterators (space; for scans also the scan index) of a written element. False: not written here.
-  bool invert(int64_t element, int64_t* iters) const;
-
- private:
-  struct Digit {
-    size_t iter;
-    int64_t stride, extent;
-  };
-  std::vector<Digit> digits_;  // by descending |stride|
-  int64_t base_;
-};
-
-int64_t eval_affine(const tensor::Affine& a, const int64_t* iters, size_t rank);
-
-// The elements of each operand buffer that results `wanted` (elements of the written buffer) read.
-// Indirect reads want their whole index range. reads: one set a read, then one a post_read.
-void nest_demand(const NestShape& shape, const tensor::ElemSet& wanted,
-                 std::vector<tensor::ElemSet>& reads);
+Fn reduce_fn(tensor::ReduceKind kind, Ty type);
+bool is_arg(tensor::ReduceKind kind);
+// The value of a reduction without terms.
+double neutral_element(const tensor::Nest& nest);
 
 template <class D>
 class NestEval {
  public:
   using Row = typename D::Row;
-  using Cell = typename D::Cell;
-  // buffers[operand]: buffer of each tensor of the lowering.
+  // buffers[operand], types[operand]: of each tensor of the lowering.
   NestEval(D& domain, Store<D>& store, const std::vector<int>& buffers,
            const std::vector<Ty>& types)
       : domain_(domain), store_(store), buffers_(buffers), types_(types) {}
@@ -55,359 +28,564 @@ class NestEval {
   void run(const NestShape& shape, const tensor::ElemSet& wanted);
 
  private:
+  using BodyNode = tensor::BodyNode;
+  static constexpr int kGroup = 32;
+
+  // 32 results. Unused lanes repeat the first one.
   struct Batch {
-    int64_t iters[kRow][16];
+    LaneIters iters;
     int64_t element[kRow];
-    uint32_t mask = 0;
+    uint32_t mask = 0, started = 0;
+    Row rows[2], arg;
+    Row *acc = &rows[0], *next = &rows[1];
+    std::vector<size_t> reader;  // per read
+    Terms write_terms, arg_terms;
+    std::vector<Terms> iter_terms;  // per Iter node of the body
   };
-  void flush(const NestShape& shape, Batch& batch);
-  void run_across(const NestShape& shape, const Batch& batch, int lane);
-  // Reads one access for the active lanes; returns the lanes whose guards hold.
-  uint32_t read(const NestShape& shape, const tensor::Access& access, const Batch& b, uint32_t mask,
-                Row& out);
-  // Value of the body; `mask` shrinks to lanes that take part.
-  void body(const NestShape& shape, const Batch& b, uint32_t& mask, Row& out);
-  void post(const NestShape& shape, const Batch& b, uint32_t mask, const Row& value, Row& out);
-  void nodes(const std::vector<tensor::BodyNode>& nodes, const std::vector<Row>& reads,
-             const Batch& b, size_t rank, uint32_t mask, Row& out);
-  void accumulate(const NestShape& shape, const Row& value, const Batch& b, uint32_t mask,
-                  uint32_t& started, Row& acc, Row& arg);
-  void finish(const NestShape& shape, const Batch& b, uint32_t mask, uint32_t started, Row& acc,
-              const Row& arg);
+  // One read for all batches that make it alike.
+  struct Reader {
+    Terms terms;
+    bool uniform = false;  // all lanes read the same: 32 iterations are read at once
+    uint32_t ok = 0, ahead_ok = 0;
+    Row row, ahead;
+  };
+  // What the 32 iterations at hand add to every affine expression.
+  struct Block {
+    LaneIters iters;
+    std::vector<Terms> reads;
+    Terms write, arg;
+    std::vector<Terms> iter_nodes;
+  };
+  // The values of a list of nodes; constants are made once.
+  struct Values {
+    std::vector<Row> rows;
+    std::vector<const Row*> at;
+  };
+
+  void prepare(const NestShape& shape);
+  void constant(Ty type, double value, Row& out);
+  void prepare_values(const std::vector<BodyNode>& nodes, Values& values);
+  void add_result(int64_t element, const int64_t* iters);
+  void close_batch();
+  void sweep();
+  void sweep_across();
+  void assign_readers(Batch& b);
+  void block_terms(int n);
+  void fill(size_t read, Reader& r, int j, int n, bool across);
+  void read_indirect(const tensor::Access& access, const Terms& space, const Terms& reduction,
+                     int j, bool across, uint32_t& mask, Row& out);
+  void pad(size_t read, uint32_t ok, Row& out);
+  bool body(Batch& b, int j, bool across, uint32_t& mask);
+  void step(Batch& b, int j, bool across);
+  void accumulate(Batch& b, int j, uint32_t mask);
+  void accumulate_arg(Batch& b, int j, uint32_t mask);
+  void keep(Batch& b, const Row& fresh, uint32_t mask, Row& into);
+  void finish(Batch& b, const Row& value, uint32_t started);
 
   D& domain_;
   Store<D>& store_;
   const std::vector<int>& buffers_;
   const std::vector<Ty>& types_;
-  std::vector<Row> reads_, values_;
+
+  const NestShape* shape_ = nullptr;
+  const tensor::Nest* nest_ = nullptr;
+  std::vector<std::unique_ptr<Batch>> batches_;
+  int full_ = 0, lanes_ = 0;  // batches in use; lanes of the last one
+  std::vector<std::vector<Reader>> readers_;
+  std::vector<uint8_t> fixed_;  // per read: the same in every iteration
+  std::vector<Row> pads_, indirect_;
+  std::vector<const Row*> reads_;
+  Block block_;
+  Values body_, post_;
+  bool fused_ = false;  // the body's last product goes into the sum
 };
 
-Fn reduce_fn(tensor::ReduceKind kind, Ty type);
-bool is_arg(tensor::ReduceKind kind);
+template <class D>
+void NestEval<D>::prepare_values(const std::vector<BodyNode>& nodes, Values& values) {
+  values.rows.resize(nodes.size());
+  values.at.assign(nodes.size(), nullptr);
+  for (size_t k = 0; k < nodes.size(); ++k) {
+    const BodyNode& n = nodes[k];
+    Row& row = values.rows[k];
+    values.at[k] = &row;
+    domain_.clear(row);
+    if (n.kind != BodyNode::Kind::Const) continue;
+    if (is_float(n.type)) {
+      domain_.set_number(n.type, n.value, row);
+    } else {
+      int64_t ints[kRow];
+      std::fill_n(ints, kRow, n.ivalue);
+      domain_.set_integer(ints, row);
+    }
+  }
+}
+
+// An extremum without terms is infinite for integers too.
+template <class D>
+void NestEval<D>::constant(Ty type, double value, Row& out) {
+  if (is_float(type) || __builtin_isinf(value)) {
+    domain_.set_number(is_float(type) ? type : Ty::F64, value, out);
+    return;
+  }
+  int64_t ints[kRow];
+  std::fill_n(ints, kRow, static_cast<int64_t>(value));
+  domain_.set_integer(ints, out);
+}
+
+template <class D>
+void NestEval<D>::prepare(const NestShape& shape) {
+  shape_ = &shape;
+  nest_ = &shape.nest;
+  const tensor::Nest& nest = shape.nest;
+  const size_t reads = nest.reads.size();
+  readers_.resize(reads);
+  pads_.resize(reads);
+  indirect_.resize(reads);
+  reads_.assign(reads, nullptr);
+  fixed_.assign(reads, 0);
+  block_.reads.resize(reads);
+  for (size_t k = 0; k < reads; ++k) {
+    const tensor::Access& a = nest.reads[k];
+    fixed_[k] = a.index_read < 0 && !depends_on(a, shape.space_rank, shape.total_rank);
+    constant(types_[static_cast<size_t>(a.operand)], nest.guard_value, pads_[k]);
+  }
+  prepare_values(nest.body, body_);
+  prepare_values(nest.post, post_);
+  block_.iter_nodes.resize(nest.body.size());
+  const BodyNode* last = nest.body.empty() ? nullptr : &nest.body.back();
+  fused_ = D::kExact && nest.reduce == tensor::ReduceKind::Sum && last != nullptr &&
+           last->kind == BodyNode::Kind::Apply && last->fn == Fn::Mul && is_float(last->type) &&
+           !last->mods.sat && is_float(nest.acc_type);
+  full_ = lanes_ = 0;
+}
 
 template <class D>
 void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted) {
-  Batch batch;
-  int n = 0;
+  prepare(shape);
   const bool across = shape.reduction_count >= 128 && !shape.scan && !is_arg(shape.nest.reduce) &&
-                      wanted.count() <= 8;
-  auto emit = [&] {
-    batch.mask = n == kRow ? 0xffffffffu : (1u << n) - 1;
+                      wanted.count() < kRow;
+  auto add = [&](int64_t e) {
+    int64_t iters[kMaxRank];
+    if (!shape.invert(e, iters)) return;
+    add_result(e, iters);
     if (across) {
-      for (int l = 0; l < n; ++l) run_across(shape, batch, l);
-    } else if (n > 0) {
-      flush(shape, batch);
+      close_batch();
+      sweep_across();
+    } else if (full_ == kGroup) {
+      sweep();
     }
-    n = 0;
   };
   if (shape.scan) {
-    // One lane a scanned line; everything up to the last wanted element is computed.
+    // One lane a scanned line; the whole line is computed.
     tensor::ElemSet lines;
     wanted.for_each([&](int64_t e) {
-      int64_t it[16];
+      int64_t it[kMaxRank];
       if (!shape.invert(e, it)) return;
       it[shape.space_rank] = 0;
       lines.insert(eval_affine(shape.nest.write.offset, it, shape.total_rank));
     });
-    lines.for_each([&](int64_t e) {
-      if (!shape.invert(e, batch.iters[n])) return;
-      batch.element[n] = e;
-      if (++n == kRow) emit();
-    });
-    emit();
-    return;
+    lines.for_each(add);
+  } else {
+    wanted.for_each(add);
   }
-  wanted.for_each([&](int64_t e) {
-    if (!shape.invert(e, batch.iters[n])) return;
-    batch.element[n] = e;
-    if (++n == kRow) emit();
-  });
-  emit();
+  close_batch();
+  sweep();
 }
 
 template <class D>
-uint32_t NestEval<D>::read(const NestShape& shape, const tensor::Access& access, const Batch& b,
-                           uint32_t mask, Row& out) {
-  int64_t elements[kRow];
-  uint32_t ok = mask;
-  const size_t rank = shape.total_rank;
-  for (uint32_t m = mask; m != 0; m &= m - 1) {
-    const int l = __builtin_ctz(m);
-    int64_t e = eval_affine(access.offset, b.iters[l], rank);
-    for (const tensor::GuardedDim& g : access.guarded) {
-      const int64_t x = eval_affine(g.expr, b.iters[l], rank);
-      const int64_t q = g.div == 1 ? x : x / g.div;
-      if ((g.div != 1 && x % g.div != 0) || q < g.lo || q >= g.hi ||
-          (g.div != 1 && x < 0 && g.lo >= 0)) {
-        ok &= ~(1u << l);
-        break;
-      }
-      e += g.stride * q;
+void NestEval<D>::add_result(int64_t element, const int64_t* iters) {
+  if (static_cast<size_t>(full_) == batches_.size()) batches_.push_back(std::make_unique<Batch>());
+  Batch& b = *batches_[static_cast<size_t>(full_)];
+  if (lanes_ == 0) {  // unused lanes repeat the first
+    for (size_t d = 0; d < shape_->total_rank; ++d) std::fill_n(b.iters.at[d], kRow, iters[d]);
+    std::fill_n(b.element, kRow, element);
+  } else {
+    for (size_t d = 0; d < shape_->total_rank; ++d) b.iters.at[d][lanes_] = iters[d];
+    b.element[lanes_] = element;
+  }
+  if (++lanes_ == kRow) close_batch();
+}
+
+template <class D>
+void NestEval<D>::close_batch() {
+  if (lanes_ == 0) return;
+  Batch& b = *batches_[static_cast<size_t>(full_)];
+  b.mask = lanes_ == kRow ? 0xffffffffu : (1u << lanes_) - 1;
+  b.started = 0;
+  domain_.clear(*b.acc);
+  domain_.clear(*b.next);
+  domain_.clear(b.arg);
+  ++full_;
+  lanes_ = 0;
+}
+
+template <class D>
+void NestEval<D>::assign_readers(Batch& b) {
+  const tensor::Nest& nest = *nest_;
+  const size_t s = shape_->space_rank;
+  b.reader.resize(nest.reads.size());
+  for (size_t k = 0; k < nest.reads.size(); ++k) {
+    Reader r;
+    space_terms(nest.reads[k], b.iters, s, r.terms);
+    auto& all = readers_[k];
+    size_t at = 0;
+    while (at < all.size() && all[at].terms != r.terms) ++at;
+    if (at == all.size()) {
+      r.uniform = all_equal(r.terms);
+      domain_.clear(r.row);
+      domain_.clear(r.ahead);
+      all.push_back(std::move(r));
     }
-    elements[l] = e;
+    b.reader[k] = at;
   }
-  if (ok == 0) return 0;
+  b.iter_terms.resize(nest.body.size());
+  for (size_t k = 0; k < nest.body.size(); ++k) {
+    if (nest.body[k].kind != BodyNode::Kind::Iter) continue;
+    b.iter_terms[k].resize(kRow);
+    lane_affine(nest.body[k].iter, b.iters, 0, s, b.iter_terms[k].data());
+    for (int64_t& x : b.iter_terms[k]) x += nest.body[k].iter.constant;
+  }
+  if (is_arg(nest.reduce)) {
+    b.arg_terms.resize(kRow);
+    lane_affine(nest.arg_index, b.iters, 0, s, b.arg_terms.data());
+    for (int64_t& x : b.arg_terms) x += nest.arg_index.constant;
+  }
+  if (shape_->scan) space_terms(nest.write, b.iters, s, b.write_terms);
+}
+
+// block_.iters holds the next n iterations.
+template <class D>
+void NestEval<D>::block_terms(int n) {
+  const size_t s = shape_->space_rank, r = shape_->total_rank;
+  for (size_t d = s; d < r; ++d)
+    std::fill(block_.iters.at[d] + n, block_.iters.at[d] + kRow, block_.iters.at[d][0]);
+  for (size_t k = 0; k < nest_->reads.size(); ++k)
+    reduction_terms(nest_->reads[k], block_.iters, s, r, block_.reads[k]);
+  for (size_t k = 0; k < nest_->body.size(); ++k) {
+    if (nest_->body[k].kind != BodyNode::Kind::Iter) continue;
+    block_.iter_nodes[k].resize(kRow);
+    lane_affine(nest_->body[k].iter, block_.iters, s, r, block_.iter_nodes[k].data());
+  }
+  block_.arg.resize(kRow);
+  if (is_arg(nest_->reduce)) lane_affine(nest_->arg_index, block_.iters, s, r, block_.arg.data());
+  if (shape_->scan) reduction_terms(nest_->write, block_.iters, s, r, block_.write);
+}
+
+// Lanes whose guards fail: the padding, unless such terms are skipped.
+template <class D>
+void NestEval<D>::pad(size_t read, uint32_t ok, Row& out) {
+  if (ok == 0xffffffffu || nest_->on_guard == tensor::OnGuard::Skip) return;
+  if (ok == 0) {
+    out = pads_[read];
+    return;
+  }
+  for (uint32_t m = ~ok; m != 0; m &= m - 1)
+    D::copy_lane(pads_[read], __builtin_ctz(m), out, __builtin_ctz(m));
+}
+
+// The row of iteration j (of n at hand), or in `across` mode of all n iterations.
+template <class D>
+void NestEval<D>::fill(size_t k, Reader& r, int j, int n, bool across) {
+  const tensor::Access& access = nest_->reads[k];
   const int buffer = buffers_[static_cast<size_t>(access.operand)];
-  const Ty type = types_[static_cast<size_t>(access.operand)];
-  if (access.index_read < 0) {
-    store_.load(buffer, elements, ok, out);
-    return ok;
+  int64_t elements[kRow];
+  const uint32_t in_block = n == kRow ? 0xffffffffu : (1u << n) - 1;
+  if (across) {
+    r.ok = place_iterations(access, r.terms, block_.reads[k], elements) & in_block;
+    if (r.ok != 0) store_.load(buffer, elements, r.ok, r.row);
+    pad(k, r.ok | ~in_block, r.row);
+    return;
   }
-  // base + index * stride; an index outside [lo, hi) lies outside the domain.
-  const Row& index = reads_[static_cast<size_t>(access.index_read)];
-  int64_t strides[kRow];
+  if (!r.uniform) {
+    r.ok = place_results(access, r.terms, block_.reads[k], j, elements);
+    if (r.ok != 0) store_.load(buffer, elements, r.ok, r.row);
+    pad(k, r.ok, r.row);
+    return;
+  }
+  if (j == 0) {
+    r.ahead_ok = place_iterations(access, r.terms, block_.reads[k], elements) & in_block;
+    if (r.ahead_ok != 0) store_.load(buffer, elements, r.ahead_ok, r.ahead);
+  }
+  r.ok = ((r.ahead_ok >> j) & 1) != 0 ? 0xffffffffu : 0;
+  if (r.ok != 0) domain_.broadcast(r.ahead, j, r.row);
+  pad(k, r.ok, r.row);
+}
+
+// base + index * stride; an index outside [lo, hi) lies outside the domain.
+template <class D>
+void NestEval<D>::read_indirect(const tensor::Access& access, const Terms& space,
+                                const Terms& reduction, int j, bool across, uint32_t& mask,
+                                Row& out) {
+  int64_t elements[kRow], strides[kRow];
+  mask &= across ? place_iterations(access, space, reduction, elements)
+                 : place_results(access, space, reduction, j, elements);
+  if (mask == 0) return;
+  const auto operand = static_cast<size_t>(access.operand);
+  if (access.index_read < 0) {
+    store_.load(buffers_[operand], elements, mask, out);
+    return;
+  }
+  const Row& index = *reads_[static_cast<size_t>(access.index_read)];
   std::fill_n(strides, kRow, access.index_stride);
   Row stride, scaled;
   domain_.set_integer(strides, stride);
-  domain_.apply(Fn::IMul, Ty::S64, {}, &index, &stride, nullptr, nullptr, scaled, ok);
-  domain_.lookup(store_, buffer, type, scaled, elements, INT64_MIN, INT64_MAX, ok, out);
-  return ok;
+  domain_.apply(Fn::IMul, Ty::S64, {}, &index, &stride, nullptr, nullptr, scaled, mask);
+  domain_.lookup(store_, buffers_[operand], types_[operand], scaled, elements, INT64_MIN, INT64_MAX,
+                 mask, out);
 }
 
+// Evaluates the nodes of the body; body_.at.back() is the value (with fused_: its factors only).
+// False: no lane takes part.
 template <class D>
-void NestEval<D>::nodes(const std::vector<tensor::BodyNode>& body_nodes,
-                        const std::vector<Row>& reads, const Batch& b, size_t rank, uint32_t mask,
-                        Row& out) {
-  using Kind = tensor::BodyNode::Kind;
-  if (values_.size() < body_nodes.size()) values_.resize(body_nodes.size());
-  auto arg = [&](int k) -> const Row& {
-    const tensor::BodyNode& n = body_nodes[static_cast<size_t>(k)];
-    return n.kind == Kind::Read ? reads[static_cast<size_t>(n.read)]
-                                : values_[static_cast<size_t>(k)];
-  };
-  for (size_t k = 0; k < body_nodes.size(); ++k) {
-    const tensor::BodyNode& n = body_nodes[k];
-    Row& v = values_[k];
-    switch (n.kind) {
-      case Kind::Read:
-        break;
-      case Kind::Const:
-        if (is_float(n.type)) {
-          domain_.set_number(n.type, n.value, v);
-        } else {
-          int64_t ints[kRow];
-          std::fill_n(ints, kRow, n.ivalue);
-          domain_.set_integer(ints, v);
-        }
-        break;
-      case Kind::Iter: {
-        int64_t ints[kRow] = {};
-        for (uint32_t m = mask; m != 0; m &= m - 1) {
-          const int l = __builtin_ctz(m);
-          ints[l] = eval_affine(n.iter, b.iters[l], rank);
-        }
-        domain_.set_integer(ints, v);
-        break;
-      }
-      case Kind::Apply:
-        domain_.apply(n.fn, n.type, n.mods, &arg(n.arg[0]),
-                      n.arg[1] >= 0 ? &arg(n.arg[1]) : nullptr,
-                      n.arg[2] >= 0 ? &arg(n.arg[2]) : nullptr, nullptr, v, mask);
-        break;
-    }
-  }
-  out = arg(static_cast<int>(body_nodes.size()) - 1);
-}
-
-template <class D>
-void NestEval<D>::body(const NestShape& shape, const Batch& b, uint32_t& mask, Row& out) {
-  const tensor::Nest& nest = shape.nest;
-  if (reads_.size() < nest.reads.size() + nest.post_reads.size() + 1)
-    reads_.resize(nest.reads.size() + nest.post_reads.size() + 1);
+bool NestEval<D>::body(Batch& b, int j, bool across, uint32_t& mask) {
+  const tensor::Nest& nest = *nest_;
   for (size_t k = 0; k < nest.reads.size(); ++k) {
-    const uint32_t ok = read(shape, nest.reads[k], b, mask, reads_[k]);
-    if (ok == mask) continue;
-    if (nest.on_guard == tensor::OnGuard::Skip) {
-      mask = ok;
-      if (mask == 0) return;
-      continue;
-    }
-    const Ty type = types_[static_cast<size_t>(nest.reads[k].operand)];
-    Row pad;
-    domain_.set_number(is_float(type) ? type : Ty::F64, nest.guard_value, pad);
-    if (ok == 0) domain_.clear(reads_[k]);
-    for (uint32_t m = mask & ~ok; m != 0; m &= m - 1)
-      D::copy_lane(pad, __builtin_ctz(m), reads_[k], __builtin_ctz(m));
-  }
-  nodes(nest.body, reads_, b, shape.total_rank, mask, out);
-}
-
-template <class D>
-void NestEval<D>::post(const NestShape& shape, const Batch& b, uint32_t mask, const Row& value,
-                       Row& out) {
-  const tensor::Nest& nest = shape.nest;
-  if (nest.post.empty()) {
-    out = value;
-    return;
-  }
-  std::vector<Row> reads(nest.post_reads.size() + 1);
-  reads[0] = value;
-  for (size_t k = 0; k < nest.post_reads.size(); ++k)
-    read(shape, nest.post_reads[k], b, mask, reads[k + 1]);
-  nodes(nest.post, reads, b, shape.total_rank, mask, out);
-}
-
-template <class D>
-void NestEval<D>::accumulate(const NestShape& shape, const Row& value, const Batch& b,
-                             uint32_t mask, uint32_t& started, Row& acc, Row& arg) {
-  const tensor::Nest& nest = shape.nest;
-  const Ty type = nest.acc_type;
-  Row index;
-  if (is_arg(nest.reduce)) {
-    int64_t ints[kRow] = {};
-    for (uint32_t m = mask; m != 0; m &= m - 1)
-      ints[__builtin_ctz(m)] =
-          eval_affine(nest.arg_index, b.iters[__builtin_ctz(m)], shape.total_rank);
-    domain_.set_integer(ints, index);
-  }
-  const uint32_t fresh = mask & ~started, old = mask & started;
-  if (old != 0) {
-    Row next;
-    if (is_arg(nest.reduce)) {  // first best: strictly better replaces
-      Row better;
-      domain_.apply(nest.reduce == tensor::ReduceKind::ArgMax ? Fn::Gt : Fn::Lt, type, {}, &value,
-                    &acc, nullptr, nullptr, better, old);
-      Row best, where;
-      domain_.apply(Fn::Select, type, {}, &better, &value, &acc, nullptr, best, old);
-      domain_.apply(Fn::Select, Ty::S64, {}, &better, &index, &arg, nullptr, where, old);
-      for (uint32_t m = old; m != 0; m &= m - 1) {
-        D::copy_lane(best, __builtin_ctz(m), acc, __builtin_ctz(m));
-        D::copy_lane(where, __builtin_ctz(m), arg, __builtin_ctz(m));
-      }
+    Reader& r = readers_[k][b.reader[k]];
+    uint32_t ok = mask;
+    if (nest.reads[k].index_read < 0) {
+      ok &= r.ok;
+      reads_[k] = &r.row;
     } else {
-      Mods mods;
-      mods.nan = nest.nan_propagates;
-      domain_.apply(reduce_fn(nest.reduce, type), type, mods, &acc, &value, nullptr, nullptr, next,
-                    old);
-      if (old == 0xffffffffu) {
-        acc = next;
-      } else {
-        for (uint32_t m = old; m != 0; m &= m - 1)
-          D::copy_lane(next, __builtin_ctz(m), acc, __builtin_ctz(m));
+      read_indirect(nest.reads[k], r.terms, block_.reads[k], j, across, ok, indirect_[k]);
+      if (ok == 0) domain_.clear(indirect_[k]);
+      pad(k, ok | ~mask, indirect_[k]);
+      reads_[k] = &indirect_[k];
+    }
+    if (nest.on_guard != tensor::OnGuard::Skip) continue;
+    mask = ok;
+    if (mask == 0) return false;
+  }
+  const size_t n = nest.body.size() - (fused_ ? 1 : 0);
+  for (size_t k = 0; k < n; ++k) {
+    const BodyNode& node = nest.body[k];
+    auto arg = [&](int i) { return i < 0 ? nullptr : body_.at[static_cast<size_t>(i)]; };
+    switch (node.kind) {
+      case BodyNode::Kind::Read:
+        body_.at[k] = reads_[static_cast<size_t>(node.read)];
+        break;
+      case BodyNode::Kind::Const:
+        break;
+      case BodyNode::Kind::Iter: {
+        int64_t ints[kRow];
+        const Terms &s = b.iter_terms[k], &r = block_.iter_nodes[k];
+        for (size_t l = 0; l < kRow; ++l)
+          ints[l] = across ? s[0] + r[l] : s[l] + r[static_cast<size_t>(j)];
+        domain_.set_integer(ints, body_.rows[k]);
+        break;
       }
+      case BodyNode::Kind::Apply:
+        domain_.apply(node.fn, node.type, node.mods, arg(node.arg[0]), arg(node.arg[1]),
+                      arg(node.arg[2]), nullptr, body_.rows[k], mask);
+        break;
     }
   }
-  for (uint32_t m = fresh; m != 0; m &= m - 1) {
-    D::copy_lane(value, __builtin_ctz(m), acc, __builtin_ctz(m));
-    if (is_arg(nest.reduce)) D::copy_lane(index, __builtin_ctz(m), arg, __builtin_ctz(m));
-  }
-  started |= mask;
+  return true;
 }
 
-// Lanes that no term reached: the neutral element.
+// Lanes of `mask` become those of `fresh`.
 template <class D>
-void NestEval<D>::finish(const NestShape& shape, const Batch& b, uint32_t mask, uint32_t started,
-                         Row& acc, const Row& arg) {
-  const tensor::Nest& nest = shape.nest;
-  if ((mask & ~started) != 0) {
-    Row neutral;
-    const double inf = __builtin_inf();
-    using tensor::ReduceKind;
-    const double v = nest.reduce == ReduceKind::Prod || nest.reduce == ReduceKind::All ? 1
-                     : nest.reduce == ReduceKind::Max                                  ? -inf
-                     : nest.reduce == ReduceKind::Min                                  ? inf
-                     : nest.reduce == ReduceKind::None ? nest.guard_value
-                                                       : 0;
-    domain_.set_number(nest.acc_type == Ty::None ? Ty::F64 : nest.acc_type, v, neutral);
-    for (uint32_t m = mask & ~started; m != 0; m &= m - 1)
-      D::copy_lane(neutral, __builtin_ctz(m), acc, __builtin_ctz(m));
-  }
-  Row out;
-  post(shape, b, mask, is_arg(nest.reduce) ? arg : acc, out);
-  const int buffer = buffers_[static_cast<size_t>(nest.write.operand)];
-  for (uint32_t m = mask; m != 0; m &= m - 1) {
-    const int l = __builtin_ctz(m);
-    store_.store(buffer, b.element[l], domain_.cell(out, l, nest.out_type));
-  }
-}
-
-template <class D>
-void NestEval<D>::flush(const NestShape& shape, Batch& b) {
-  const tensor::Nest& nest = shape.nest;
-  Row value, acc, arg;
-  domain_.clear(acc);
-  domain_.clear(arg);
-  uint32_t started = 0;
-  if (nest.reduce == tensor::ReduceKind::None) {
-    uint32_t mask = b.mask;
-    body(shape, b, mask, value);
-    if (mask != 0) acc = value;
-    finish(shape, b, b.mask, mask, acc, arg);
+void NestEval<D>::keep(Batch& b, const Row& fresh, uint32_t mask, Row& into) {
+  if (((b.mask | b.started) & ~mask) == 0) {
+    into = fresh;
     return;
   }
-  const size_t s = shape.space_rank, r = shape.total_rank;
-  int64_t index[16] = {};
-  for (int64_t k = 0; k < shape.reduction_count; ++k) {
-    for (uint32_t m = b.mask; m != 0; m &= m - 1)
-      for (size_t d = s; d < r; ++d) b.iters[__builtin_ctz(m)][d] = index[d - s];
-    uint32_t mask = b.mask;
-    body(shape, b, mask, value);
-    if (mask != 0) accumulate(shape, value, b, mask, started, acc, arg);
-    if (shape.scan) {
-      for (uint32_t m = b.mask; m != 0; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        b.element[l] = eval_affine(nest.write.offset, b.iters[l], r);
-      }
-      Row prefix = acc;
-      finish(shape, b, b.mask, started, prefix, arg);
+  for (uint32_t m = mask; m != 0; m &= m - 1)
+    D::copy_lane(fresh, __builtin_ctz(m), into, __builtin_ctz(m));
+}
+
+template <class D>
+void NestEval<D>::accumulate_arg(Batch& b, int j, uint32_t mask) {
+  const Ty type = nest_->acc_type;
+  const Row& value = *body_.at.back();
+  int64_t ints[kRow];
+  for (size_t l = 0; l < kRow; ++l) ints[l] = b.arg_terms[l] + block_.arg[static_cast<size_t>(j)];
+  Row index;
+  domain_.set_integer(ints, index);
+  const uint32_t fresh = mask & ~b.started, old = mask & b.started;
+  if (old != 0) {  // first best: strictly better replaces
+    Row better, where;
+    domain_.apply(nest_->reduce == tensor::ReduceKind::ArgMax ? Fn::Gt : Fn::Lt, type, {}, &value,
+                  b.acc, nullptr, nullptr, better, old);
+    domain_.apply(Fn::Select, type, {}, &better, &value, b.acc, nullptr, *b.next, old);
+    domain_.apply(Fn::Select, Ty::S64, {}, &better, &index, &b.arg, nullptr, where, old);
+    keep(b, *b.next, old, *b.acc);
+    keep(b, where, old, b.arg);
+  }
+  if (fresh != 0) {
+    keep(b, value, fresh, *b.acc);
+    keep(b, index, fresh, b.arg);
+  }
+  b.started |= mask;
+}
+
+template <class D>
+void NestEval<D>::accumulate(Batch& b, int j, uint32_t mask) {
+  if (is_arg(nest_->reduce)) {
+    accumulate_arg(b, j, mask);
+    return;
+  }
+  const Ty type = nest_->acc_type;
+  const uint32_t fresh = mask & ~b.started, old = mask & b.started;
+  const BodyNode& last = nest_->body.back();
+  const Row* x = fused_ ? body_.at[static_cast<size_t>(last.arg[0])] : body_.at.back();
+  const Row* y = fused_ ? body_.at[static_cast<size_t>(last.arg[1])] : nullptr;
+  const bool all = ((b.mask | b.started) & ~old) == 0;
+  if (old != 0) {
+    Mods mods;
+    mods.nan = nest_->nan_propagates;
+    Row* out = D::kExact && fused_ && all ? b.acc : b.next;
+    if (fused_)
+      domain_.apply(Fn::Fma, type, {}, x, y, b.acc, nullptr, *out, old);
+    else
+      domain_.apply(reduce_fn(nest_->reduce, type), type, mods, b.acc, x, nullptr, nullptr, *out,
+                    old);
+    if (!all)
+      keep(b, *out, old, *b.acc);
+    else if (out != b.acc)
+      std::swap(b.acc, b.next);
+  }
+  if (fresh != 0) {
+    if (fused_)
+      domain_.apply(Fn::Mul, last.type, last.mods, x, y, nullptr, nullptr, *b.next, fresh);
+    keep(b, fused_ ? *b.next : *x, fresh, *b.acc);
+  }
+  b.started |= mask;
+}
+
+// `started`: lanes that some term reached; the others hold the neutral element.
+template <class D>
+void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
+  const tensor::Nest& nest = *nest_;
+  Row complete;
+  const Row* result = &value;
+  if ((b.mask & ~started) != 0) {
+    Row neutral;
+    constant(nest.acc_type == Ty::None ? nest.out_type : nest.acc_type, neutral_element(nest),
+             neutral);
+    complete = value;
+    for (uint32_t m = b.mask & ~started; m != 0; m &= m - 1)
+      D::copy_lane(neutral, __builtin_ctz(m), complete, __builtin_ctz(m));
+    result = &complete;
+  }
+  if (!nest.post.empty()) {
+    std::vector<Row> reads(nest.post_reads.size());
+    const Terms none((1 + kMaxRank) * kRow, 0);
+    Terms space;
+    for (size_t k = 0; k < reads.size(); ++k) {
+      const tensor::Access& a = nest.post_reads[k];
+      space_terms(a, b.iters, shape_->total_rank, space);
+      domain_.clear(reads[k]);
+      uint32_t mask = b.mask;
+      read_indirect(a, space, none, 0, false, mask, reads[k]);
     }
-    for (size_t d = r; d-- > s;) {
-      if (++index[d - s] < shape.extents[d]) break;
-      index[d - s] = 0;
+    for (size_t k = 0; k < nest.post.size(); ++k) {
+      const BodyNode& node = nest.post[k];
+      auto arg = [&](int i) { return i < 0 ? nullptr : post_.at[static_cast<size_t>(i)]; };
+      if (node.kind == BodyNode::Kind::Read) {
+        post_.at[k] = node.read == 0 ? result : &reads[static_cast<size_t>(node.read) - 1];
+      } else if (node.kind == BodyNode::Kind::Iter) {
+        int64_t ints[kRow];
+        lane_affine(node.iter, b.iters, 0, shape_->total_rank, ints);
+        for (int64_t& i : ints) i += node.iter.constant;
+        domain_.set_integer(ints, post_.rows[k]);
+      } else if (node.kind == BodyNode::Kind::Apply) {
+        domain_.apply(node.fn, node.type, node.mods, arg(node.arg[0]), arg(node.arg[1]),
+                      arg(node.arg[2]), nullptr, post_.rows[k], b.mask);
+      }
+    }
+    result = post_.at.back();
+  }
+  const int buffer = buffers_[static_cast<size_t>(nest.write.operand)];
+  for (uint32_t m = b.mask; m != 0; m &= m - 1) {
+    const int l = __builtin_ctz(m);
+    store_.store(buffer, b.element[l], domain_.cell(*result, l, nest.out_type));
+  }
+}
+
+template <class D>
+void NestEval<D>::step(Batch& b, int j, bool across) {
+  uint32_t mask = b.mask;
+  const bool any = body(b, j, across, mask);
+  if (nest_->reduce == tensor::ReduceKind::None) {
+    finish(b, any ? *body_.at.back() : *b.acc, any ? mask : 0);
+    return;
+  }
+  if (any) accumulate(b, j, mask);
+  if (!shape_->scan) return;
+  for (size_t l = 0; l < kRow; ++l)
+    b.element[l] = b.write_terms[l] + block_.write[static_cast<size_t>(j)];
+  for (size_t d = shape_->space_rank; d < shape_->total_rank; ++d)
+    std::fill_n(b.iters.at[d], kRow, block_.iters.at[d][j]);
+  finish(b, is_arg(nest_->reduce) ? b.arg : *b.acc, b.started);
+}
+
+// Lanes are results; all batches move through the reduction together.
+template <class D>
+void NestEval<D>::sweep() {
+  if (full_ == 0) return;
+  for (auto& r : readers_) r.clear();
+  for (int i = 0; i < full_; ++i) assign_readers(*batches_[static_cast<size_t>(i)]);
+  ReductionBlock reduction(*shape_);
+  for (int64_t k = 0; k < shape_->reduction_count; k += kRow) {
+    const int n = static_cast<int>(std::min<int64_t>(kRow, shape_->reduction_count - k));
+    reduction.next(n, block_.iters);
+    block_terms(n);
+    for (int j = 0; j < n; ++j) {
+      for (size_t read = 0; read < readers_.size(); ++read) {
+        if (nest_->reads[read].index_read >= 0 || (fixed_[read] != 0 && k + j > 0)) continue;
+        for (Reader& r : readers_[read]) fill(read, r, j, n, false);
+      }
+      for (int i = 0; i < full_; ++i) step(*batches_[static_cast<size_t>(i)], j, false);
     }
   }
-  if (!shape.scan) finish(shape, b, b.mask, started, acc, arg);
+  if (nest_->reduce != tensor::ReduceKind::None && !shape_->scan) {
+    for (int i = 0; i < full_; ++i) {
+      Batch& b = *batches_[static_cast<size_t>(i)];
+      finish(b, is_arg(nest_->reduce) ? b.arg : *b.acc, b.started);
+    }
+  }
+  full_ = 0;
 }
 
 // One result; lanes are iterations of the flattened reduction.
 template <class D>
-void NestEval<D>::run_across(const NestShape& shape, const Batch& from, int lane) {
-  const tensor::Nest& nest = shape.nest;
-  const size_t s = shape.space_rank, r = shape.total_rank;
-  Batch b;
-  Row value, acc, arg;
-  domain_.clear(acc);
-  domain_.clear(arg);
-  uint32_t started = 0;
-  int64_t index[16] = {};
-  for (int64_t k = 0; k < shape.reduction_count; k += kRow) {
-    const int n = static_cast<int>(std::min<int64_t>(kRow, shape.reduction_count - k));
-    for (int l = 0; l < n; ++l) {
-      for (size_t d = 0; d < s; ++d) b.iters[l][d] = from.iters[lane][d];
-      for (size_t d = s; d < r; ++d) b.iters[l][d] = index[d - s];
-      for (size_t d = r; d-- > s;) {
-        if (++index[d - s] < shape.extents[d]) break;
-        index[d - s] = 0;
-      }
-    }
-    uint32_t mask = n == kRow ? 0xffffffffu : (1u << n) - 1;
-    body(shape, b, mask, value);
-    if (mask != 0) accumulate(shape, value, b, mask, started, acc, arg);
+void NestEval<D>::sweep_across() {
+  Batch& b = *batches_[0];
+  for (auto& r : readers_) r.clear();
+  assign_readers(b);
+  ReductionBlock reduction(*shape_);
+  for (int64_t k = 0; k < shape_->reduction_count; k += kRow) {
+    const int n = static_cast<int>(std::min<int64_t>(kRow, shape_->reduction_count - k));
+    reduction.next(n, block_.iters);
+    block_terms(n);
+    b.mask = n == kRow ? 0xffffffffu : (1u << n) - 1;
+    for (size_t read = 0; read < readers_.size(); ++read)
+      if (nest_->reads[read].index_read < 0) fill(read, readers_[read][0], 0, n, true);
+    step(b, 0, true);
   }
   // Fold the lanes: pairs at distance 16, 8, ..., 1.
   Mods mods;
-  mods.nan = nest.nan_propagates;
+  mods.nan = nest_->nan_propagates;
   for (int half = kRow / 2; half > 0; half /= 2) {
-    Row other = acc, next;
+    Row other = *b.acc;
     uint32_t both = 0;
     for (int l = 0; l < half; ++l) {
-      const bool has = ((started >> (l + half)) & 1) != 0;
-      if (!has) continue;
-      D::copy_lane(acc, l + half, other, l);
-      if (((started >> l) & 1) != 0)
+      if (((b.started >> (l + half)) & 1) == 0) continue;
+      D::copy_lane(*b.acc, l + half, other, l);
+      if (((b.started >> l) & 1) != 0)
         both |= 1u << l;
       else
-        D::copy_lane(acc, l + half, acc, l), started |= 1u << l;
+        D::copy_lane(*b.acc, l + half, *b.acc, l), b.started |= 1u << l;
     }
     if (both == 0) continue;
-    domain_.apply(reduce_fn(nest.reduce, nest.acc_type), nest.acc_type, mods, &acc, &other, nullptr,
-                  nullptr, next, both);
+    domain_.apply(reduce_fn(nest_->reduce, nest_->acc_type), nest_->acc_type, mods, b.acc, &other,
+                  nullptr, nullptr, *b.next, both);
     for (uint32_t m = both; m != 0; m &= m - 1)
-      D::copy_lane(next, __builtin_ctz(m), acc, __builtin_ctz(m));
+      D::copy_lane(*b.next, __builtin_ctz(m), *b.acc, __builtin_ctz(m));
   }
-  for (size_t d = 0; d < s; ++d) b.iters[0][d] = from.iters[lane][d];
-  b.element[0] = from.element[lane];
-  finish(shape, b, 1, started & 1, acc, arg);
+  b.mask = 1;
+  finish(b, *b.acc, b.started & 1);
+  full_ = 0;
 }
 
 }  // namespace assay::term

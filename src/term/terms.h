@@ -50,6 +50,7 @@ class TermDag {
 
 class TermDomain {
  public:
+  static constexpr bool kExact = false;  // a product may be fused with a sum
   struct Row {
     uint64_t t[kRow];  // term ids; raw lanes: bits
     uint32_t raw = 0, undef = 0;
