@@ -1,6 +1,7 @@
 #pragma once
 // A plan: what must be evaluated for a set of output elements, found backwards over the steps, and
 // the evaluation of a plan in a domain, forwards.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -23,6 +24,11 @@ struct StepPlan {
   std::vector<tensor::ElemSet> nests;  // operators: wanted results of each nest
   std::optional<LaunchPlan> launch;
   tensor::ElemSet copied;  // copies and fills: wanted destination elements
+
+  bool idle() const {
+    return !launch && copied.empty() &&
+           std::all_of(nests.begin(), nests.end(), [](const auto& n) { return n.empty(); });
+  }
 };
 
 struct Plan {
@@ -79,14 +85,17 @@ void run_fill(const Side& side, const program::FillStep& f, const tensor::ElemSe
 
 template <class D>
 void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store) {
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
+  size_t last = plan.steps.size();  // the step whose results nothing reads
+  while (last > 0 && plan.steps[last - 1].idle()) --last;
+  for (size_t s = 0; s < last; ++s) {
     const StepPlan& step = plan.steps[s];
     if (step.launch) {
-      term::TraceEval<D>(domain, store).run(step.launch->trace, step.launch->marks);
+      term::TraceEval<D>(domain, store).run(step.launch->trace, step.launch->marks, s + 1 == last);
     } else if (side.ops[s]) {
       const OpState& op = *side.ops[s];
       term::NestEval<D> eval(domain, store, op.buffers, op.types);
-      for (size_t n = 0; n < step.nests.size(); ++n) eval.run(*op.shapes[n], step.nests[n]);
+      for (size_t n = 0; n < step.nests.size(); ++n)
+        eval.run(*op.shapes[n], step.nests[n], s + 1 == last && n + 1 == step.nests.size());
     } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
       run_copy(side, *copy, step.copied, domain, store);
     } else if (const auto* fill = std::get_if<program::FillStep>(&side.program->steps[s].what)) {

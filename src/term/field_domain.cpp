@@ -26,14 +26,20 @@ FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
       salt_v_(mix64(seed_ ^ 0x1111)),
       salt_e_(mix64(seed_ ^ 0x2222)),
       with_exp_(settings.with_exp),
-      maxes_(mix64(seed_ ^ 0x3333)),
-      mins_(mix64(seed_ ^ 0x4444)) {
+      facts_(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444)) {
   auto draw = [&](uint64_t k) { return to_element(mix64(seed_ ^ (0x9000 + k))); };
   ln2_p_ = draw(1), ln2_q_ = draw(2), ln10_p_ = draw(3), ln10_q_ = draw(4);
   sqrt_pi_p_ = draw(5), sqrt_pi_q_ = draw(6);
   neg_max_f32_ = literal(Ty::F32, -FLT_MAX).v;
   neg_max_f64_ = literal(Ty::F64, -DBL_MAX).v;
   neg_max_f16_ = literal(Ty::F16, -65504.0).v;
+}
+
+void FieldDomain::keep_facts() { kept_ = std::make_unique<Facts>(facts_); }
+
+void FieldDomain::forget_facts() {
+  constexpr size_t kMany = 1 << 12;  // maps that stay in the second-level cache
+  if (kept_ != nullptr && facts_.size() > 2 * kept_->size() + kMany) facts_ = *kept_;
 }
 
 // --- values -------------------------------------------------------------------------------------
@@ -60,17 +66,17 @@ FieldDomain::Pair FieldDomain::root1(Pair a) {
         if (f_mul(primes_.p, f_mul(primes_.p, n.v, n.v), a.v) == 1)
           return {f_inv(primes_.p, n.v), f_inv(primes_.q, n.e)};
       }
-      constants_[big.v] = 1.0 / value;
+      facts_.constants[big.v] = 1.0 / value;
       const Pair r = root1(big);
       const Pair out{f_inv(primes_.p, r.v), f_inv(primes_.q, r.e)};
-      squares_[out.v] = a;
+      facts_.squares[out.v] = a;
       return out;
     }
   }
   Pair out;
   out.v = to_element(mix64(std::bit_cast<uint64_t>(a.v) ^ salt(Fn::Sqrt)));
   out.e = e_hash(out.v);
-  squares_[out.v] = a;
+  facts_.squares[out.v] = a;
   have_roots_ = true;
   return out;
 }
@@ -102,7 +108,7 @@ FieldDomain::Pair FieldDomain::ideal_pair(const Ideal& ideal) {
   auto times = [&](Pair x) { out = {f_mul(p, out.v, x.v), f_mul(q, out.e, x.e)}; };
   auto root_of = [&](int64_t num, int64_t den) {
     Pair r = rational_pair(num, den);
-    constants_[r.v] = static_cast<double>(num) / static_cast<double>(den);
+    facts_.constants[r.v] = static_cast<double>(num) / static_cast<double>(den);
     return root1(r);
   };
   if (ideal.constant < 0) {
@@ -121,14 +127,14 @@ FieldDomain::Pair FieldDomain::ideal_pair(const Ideal& ideal) {
 FieldDomain::Pair FieldDomain::literal(Ty type, double value) {
   const Ideal& ideal = snapper_.snap(type, value);
   const Pair out = ideal_pair(ideal);
-  constants_[out.v] = ideal.value;
+  facts_.constants[out.v] = ideal.value;
   return out;
 }
 
 FieldDomain::Pair FieldDomain::bits_pair(Ty type, uint64_t bits) {
   const double key =
       std::bit_cast<double>(mix64(bits + 0x1234567 * static_cast<uint64_t>(type)) >> 1);
-  if (const Pair* known = literals_.find(key)) return *known;
+  if (const Pair* known = facts_.literals.find(key)) return *known;
   Pair out;
   if (is_float(type)) {
     out = literal(type, ieee_to_double(type, bits));
@@ -141,14 +147,14 @@ FieldDomain::Pair FieldDomain::bits_pair(Ty type, uint64_t bits) {
     if (width < 64) v = static_cast<int64_t>(bits << (64 - width)) >> (64 - width);
     if (type == Ty::U8 || type == Ty::U16) v = static_cast<int64_t>(bits);
     out = {f_from_int(primes_.p, v), f_from_int(primes_.q, v)};
-    constants_[out.v] = static_cast<double>(v);
+    facts_.constants[out.v] = static_cast<double>(v);
   }
-  literals_[key] = out;
+  facts_.literals[key] = out;
   return out;
 }
 
 bool FieldDomain::is_const(double image, double* value) {
-  const double* known = constants_.find(image);
+  const double* known = facts_.constants.find(image);
   if (known == nullptr) return false;
   *value = *known;
   return true;
@@ -184,7 +190,8 @@ void FieldDomain::set_integer(const int64_t* values, Row& out) {
   for (int l = 0; l < kRow; ++l) {
     out.v[l] = f_from_int(primes_.p, values[l]);
     out.e[l] = f_from_int(primes_.q, values[l]);
-    if (l == 0 || values[l] != values[l - 1]) constants_[out.v[l]] = static_cast<double>(values[l]);
+    if (l == 0 || values[l] != values[l - 1])
+      facts_.constants[out.v[l]] = static_cast<double>(values[l]);
   }
 }
 
@@ -205,7 +212,7 @@ void FieldDomain::symbol(uint64_t symbol, Ty type, const int64_t* elements, uint
   auto range = int_ranges_.find(symbol);
   if (range == int_ranges_.end()) return;
   for_lanes(mask, [&](int l) {
-    IntForm& f = ints_[out.v[l]];
+    IntForm& f = facts_.ints[out.v[l]];
     f = {{out.v[l], out.e[l]}, 1, 0, range->second.first, range->second.second};
   });
 }

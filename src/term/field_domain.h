@@ -4,6 +4,7 @@
 // are sets; if-then-else goes through a free field value for its condition. Equal images prove
 // equality over the reals where both sides are defined, up to a probability (see error_bound).
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -81,6 +82,11 @@ class FieldDomain {
   // Combines two cells (reductions across lanes and atomics).
   Cell combine(Fn fn, Ty type, const Cell& a, const Cell& b);
   bool is_const(double image, double* value);
+
+  // Facts found between keep_facts and forget_facts are dropped once they are many: for values that
+  // nothing reads any more. Images stay the same; a dropped fact can only cost a proof.
+  void keep_facts();
+  void forget_facts();
 
   // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
   uint64_t unknown_scatters = 0;   // stores at an index of unknown form
@@ -194,20 +200,28 @@ class FieldDomain {
     bool is_max = true, forced = false;
     Pair image;
   };
-  std::vector<LazyNode> lazy_{1};
-  MaxSets maxes_, mins_;
-  ImageMap<double> exponents_;  // image of a set or leaf of one -> its e image
-  ImageMap<double> constants_;  // image -> value
-  ImageMap<LogForm> logs_;      // image -> c ln(arg)
-  ImageMap<Pair> squares_;      // image of a root -> its square (v, e)
-  ImageMap<Pred> preds_;
-  ImageMap<ArgForm> args_;  // image of an index -> what it is the index of
-  MaxSets arg_sets_{0x6a26};
-  ImageMap<std::array<double, 4>> packs_;  // image -> (lo v, lo e, hi v, hi e)
-  ImageMap<Pair> literals_;                // by type and bits
-  ImageMap<IntForm> ints_;                 // integers that are affine in one symbol
+  // What is known about images beyond the images themselves.
+  struct Facts {
+    Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
+    std::vector<LazyNode> lazy{1};
+    MaxSets maxes, mins, args{0x6a26};
+    ImageMap<Pair> literals;     // by type and bits
+    ImageMap<double> exponents;  // image of a set or leaf of one -> its e image
+    ImageMap<double> constants;  // image -> value
+    ImageMap<LogForm> logs;      // image -> c ln(arg)
+    ImageMap<Pair> squares;      // image of a root -> its square (v, e)
+    ImageMap<Pred> preds;
+    ImageMap<ArgForm> arg_forms;            // image of an index -> what it is the index of
+    ImageMap<std::array<double, 4>> packs;  // image -> (lo v, lo e, hi v, hi e)
+    ImageMap<IntForm> ints;                 // integers that are affine in one symbol
+    ImageMap<Pair> last_indicator;          // image of a symbol -> that of its largest value
+    size_t size() const {
+      return lazy.size() + exponents.size() + constants.size() + preds.size() + arg_forms.size();
+    }
+  };
+  Facts facts_;
+  std::unique_ptr<Facts> kept_;  // by keep_facts
   std::unordered_map<uint64_t, std::pair<int64_t, int64_t>> int_ranges_;
-  ImageMap<Pair> last_indicator_;  // image of a symbol -> indicator of its largest value
 };
 
 }  // namespace assay::term

@@ -61,7 +61,7 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
   uint32_t squares = 0;
   if (have_roots_) {
     for_lanes(mask, [&](int l) {
-      if (a.v[l] == b.v[l] && squares_.find(a.v[l]) != nullptr) squares |= 1u << l;
+      if (a.v[l] == b.v[l] && facts_.squares.find(a.v[l]) != nullptr) squares |= 1u << l;
     });
   }
   const bool keep = squares != 0 || have_logs_;
@@ -75,7 +75,7 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
   }
   out.taint = taint;
   for_lanes(squares, [&](int l) {
-    const Pair s = *squares_.find(ca.v[l]);
+    const Pair s = *facts_.squares.find(ca.v[l]);
     out.v[l] = s.v;
     out.e[l] = s.e;
   });
@@ -97,10 +97,10 @@ void FieldDomain::inverse(const Row& a, Row& out, uint32_t mask) {
   out.taint = taint;
   if (!have_roots_) return;
   for_lanes(mask, [&](int l) {
-    const Pair* s = squares_.find(ca.v[l]);
+    const Pair* s = facts_.squares.find(ca.v[l]);
     if (s == nullptr) return;
     const Pair inv{f_inv(primes_.p, s->v), f_inv(primes_.q, s->e)};
-    squares_[out.v[l]] = inv;
+    facts_.squares[out.v[l]] = inv;
   });
 }
 
@@ -113,7 +113,7 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
   primes_.row_exp(t, out.v);
   if (have_logs_) {
     for_lanes(mask, [&](int l) {
-      const LogForm* f = logs_.find(ca.v[l]);
+      const LogForm* f = facts_.logs.find(ca.v[l]);
       if (f == nullptr || !f->set) return;
       const double c = f_mul(primes_.q, f->c_q, scale_q);
       for (int k = 1; k <= 8; ++k) {  // e^(k ln A) = A^k
@@ -142,7 +142,8 @@ void FieldDomain::log_of(const Row& a, double scale_p, double scale_q, Row& out,
     out.e[l] = f_mul(primes_.q, f_sub(primes_.q, e_hash(h1[l]), e_hash(h2[l])), scale_q);
   }
   out.taint = 0;
-  for_lanes(mask, [&](int l) { logs_[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
+  for_lanes(mask,
+            [&](int l) { facts_.logs[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
   have_logs_ = true;
 }
 
@@ -161,15 +162,15 @@ FieldDomain::Pair FieldDomain::log_image(const LogForm& f) {
 void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus &p = primes_.p, &q = primes_.q;
   for_lanes(mask, [&](int l) {
-    const LogForm* fa = logs_.find(a.v[l]);
-    const LogForm* fb = logs_.find(b.v[l]);
+    const LogForm* fa = facts_.logs.find(a.v[l]);
+    const LogForm* fb = facts_.logs.find(b.v[l]);
     if (fa == nullptr && fb == nullptr) return;
     if (fn == Fn::Neg) {
       if (fa == nullptr) return;
       LogForm r = *fa;
       r.c_p = f_neg(p, r.c_p), r.c_q = f_neg(q, r.c_q);
       r.plain = sub1({0, 0}, r.plain);
-      logs_[out.v[l]] = r;
+      facts_.logs[out.v[l]] = r;
       return;
     }
     if (fn == Fn::Mul) {
@@ -180,7 +181,7 @@ void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t
       LogForm r = fa != nullptr ? *fa : *fb;
       r.c_p = f_mul(p, r.c_p, k.v[l]), r.c_q = f_mul(q, r.c_q, k.e[l]);
       r.plain = {f_mul(p, r.plain.v, k.v[l]), f_mul(q, r.plain.e, k.e[l])};
-      logs_[out.v[l]] = r;
+      facts_.logs[out.v[l]] = r;
       return;
     }
     LogForm r;
@@ -207,7 +208,7 @@ void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t
     out.v[l] = image.v;
     out.e[l] = image.e;
     out.taint &= ~(1u << l);
-    logs_[out.v[l]] = r;
+    facts_.logs[out.v[l]] = r;
   });
 }
 
@@ -424,7 +425,7 @@ void FieldDomain::note_constants(Fn fn, Ty type, const Row& a, const Row& b, con
       default:
         return;
     }
-    if (std::isfinite(r)) constants_[out.v[l]] = r;
+    if (std::isfinite(r)) facts_.constants[out.v[l]] = r;
   });
 }
 
@@ -649,7 +650,7 @@ bool FieldDomain::plain(Fn fn, const Mods& mods, const Row* a, const Row* b, con
   marks |= b->raw | b->lazy | b->pinf | b->ninf | b->undef;
   if (with_exp_ && (fn == Fn::Mul || fn == Fn::Fma)) marks |= a->taint | b->taint;
   if (fn == Fn::Fma) marks |= c->raw | c->lazy | c->pinf | c->ninf | c->undef;
-  return (marks & mask) == 0 && constants_.find(a->v[__builtin_ctz(mask)]) == nullptr;
+  return (marks & mask) == 0 && facts_.constants.find(a->v[__builtin_ctz(mask)]) == nullptr;
 }
 
 void FieldDomain::ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out) {
@@ -716,10 +717,10 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
         out.v[l] = to_element(mix64(std::bit_cast<uint64_t>(ca.v[l]) * 3 ^
                                     mix64(std::bit_cast<uint64_t>(cb.v[l]) ^ salt(Fn::Pack))));
         out.e[l] = e_hash(out.v[l]);
-        packs_[out.v[l]] = {ca.v[l], ca.e[l], cb.v[l], cb.e[l]};
+        facts_.packs[out.v[l]] = {ca.v[l], ca.e[l], cb.v[l], cb.e[l]};
         return;
       }
-      const auto* parts = packs_.find(ca.v[l]);
+      const auto* parts = facts_.packs.find(ca.v[l]);
       const size_t k = fn == Fn::UnpackHi ? 2 : 0;
       if (parts != nullptr) {
         out.v[l] = (*parts)[k];
@@ -769,11 +770,11 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
     apply(Fn::Add, type, {}, &t, &cc, nullptr, nullptr, out, mask);
     return;
   }
-  const bool constants = mask != 0 && constants_.find(a.v[__builtin_ctz(mask)]) != nullptr;
+  const bool constants = mask != 0 && facts_.constants.find(a.v[__builtin_ctz(mask)]) != nullptr;
   const bool keep = inf != 0 || constants;
   Row ca, cb, cc;
   if (keep) ca = a, cb = b, cc = c;
-  const bool ints = f.cls == FnClass::I && f.arity == 2 && ints_.size() != 0;
+  const bool ints = f.cls == FnClass::I && f.arity == 2 && facts_.ints.size() != 0;
   Row ia, ib;
   if (ints) ia = a, ib = b;
   switch (fn) {

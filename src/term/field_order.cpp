@@ -28,7 +28,7 @@ FieldDomain::Pair FieldDomain::relu1(Pair d) const {
 }
 
 FieldDomain::Pair FieldDomain::pair_of(double image) {
-  const double* e = exponents_.find(image);
+  const double* e = facts_.exponents.find(image);
   return {image, e != nullptr ? *e : e_hash(image)};
 }
 
@@ -47,8 +47,8 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
     std::swap(a, b);
     std::swap(ka, kb);
   }
-  MaxSets& sets = is_max ? maxes_ : mins_;
-  MaxSets& duals = is_max ? mins_ : maxes_;
+  MaxSets& sets = is_max ? facts_.maxes : facts_.mins;
+  MaxSets& duals = is_max ? facts_.mins : facts_.maxes;
   if (ca || cb) {
     // b is the constant.
     if (is_max && (b.v == neg_max_f32_ || b.v == neg_max_f64_ || b.v == neg_max_f16_)) return a;
@@ -87,8 +87,10 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
       }
     }
   }
-  if (!exponents_.find(a.v)) exponents_[a.v] = a.e;
-  if (!exponents_.find(b.v)) exponents_[b.v] = b.e;
+  if (with_exp_) {
+    if (!facts_.exponents.find(a.v)) facts_.exponents[a.v] = a.e;
+    if (!facts_.exponents.find(b.v)) facts_.exponents[b.v] = b.e;
+  }
   const double joined = sets.join(a.v, b.v);
   if (joined == a.v) return a;
   if (joined == b.v) return b;
@@ -97,28 +99,28 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
     const Pair r = relu1(d);
     const Pair two = is_max ? add1(b, r) : sub1(b, r);
     sets.alias(joined, two.v);
-    exponents_[two.v] = two.e;
+    facts_.exponents[two.v] = two.e;
     return two;
   }
   // A set reached in another way may have an alias (two leaves: the relu form).
   const double image = sets.canonical(joined);
-  if (const double* e = exponents_.find(image)) return {image, *e};
+  if (const double* e = facts_.exponents.find(image)) return {image, *e};
   return {image, e_hash(image)};
 }
 
 uint32_t FieldDomain::lazy_leaf(bool is_max, Pair p) {
-  lazy_.push_back({0, 0, is_max, true, p});
-  return static_cast<uint32_t>(lazy_.size()) - 1;
+  facts_.lazy.push_back({0, 0, is_max, true, p});
+  return static_cast<uint32_t>(facts_.lazy.size()) - 1;
 }
 
 // The image of a lazy extremum: its leaves are collected at once, down to nodes that have an image.
 FieldDomain::Pair FieldDomain::force(uint32_t node) {
-  if (lazy_[node].forced) return lazy_[node].image;
-  const bool is_max = lazy_[node].is_max;
+  if (facts_.lazy[node].forced) return facts_.lazy[node].image;
+  const bool is_max = facts_.lazy[node].is_max;
   std::vector<Pair> leaves;
   std::vector<uint32_t> stack = {node};
   while (!stack.empty()) {
-    const LazyNode n = lazy_[stack.back()];
+    const LazyNode n = facts_.lazy[stack.back()];
     stack.pop_back();
     if (n.forced) {
       leaves.push_back(n.image);
@@ -127,19 +129,19 @@ FieldDomain::Pair FieldDomain::force(uint32_t node) {
       stack.push_back(n.right);
     }
   }
-  MaxSets& sets = is_max ? maxes_ : mins_;
+  MaxSets& sets = is_max ? facts_.maxes : facts_.mins;
   Pair r = leaves[0];
   if (leaves.size() <= 2) {
     for (size_t k = 1; k < leaves.size(); ++k) r = extremum1(is_max, r, leaves[k]);
   } else {
     for (const Pair& p : leaves)
-      if (exponents_.find(p.v) == nullptr) exponents_[p.v] = p.e;
+      if (with_exp_ && facts_.exponents.find(p.v) == nullptr) facts_.exponents[p.v] = p.e;
     std::vector<double> images;
     for (const Pair& p : leaves) images.push_back(p.v);
     r = pair_of(sets.join_all(images));
   }
-  lazy_[node].forced = true;
-  lazy_[node].image = r;
+  facts_.lazy[node].forced = true;
+  facts_.lazy[node].image = r;
   return r;
 }
 
@@ -166,7 +168,7 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
                          const Row& row) -> uint32_t {  // 0: a constant, or of the other kind
         if (is_lazy) {
           const auto n = static_cast<uint32_t>(row.v[l]);
-          if (lazy_[n].is_max == is_max) return n;
+          if (facts_.lazy[n].is_max == is_max) return n;
           return lazy_leaf(is_max, force(n));
         }
         double k = 0;
@@ -177,8 +179,8 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
         if (na == nb) {
           r = {static_cast<double>(na), 0};
         } else {
-          lazy_.push_back({na, nb, is_max, false, {}});
-          r = {static_cast<double>(lazy_.size() - 1), 0};
+          facts_.lazy.push_back({na, nb, is_max, false, {}});
+          r = {static_cast<double>(facts_.lazy.size() - 1), 0};
         }
         lazy |= bit;
       } else {
@@ -223,8 +225,8 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     const double d = f_sub(p, ca.v[l], cb.v[l]);
     if (compare_truth(fn, ca.v[l], cb.v[l], out, l)) return;
     if (compare_index(fn, ca.v[l], cb.v[l], out, l)) return;
-    const IntForm* fi = ints_.find(ca.v[l]);
-    const IntForm* fj = fi != nullptr ? nullptr : ints_.find(cb.v[l]);
+    const IntForm* fi = facts_.ints.find(ca.v[l]);
+    const IntForm* fj = fi != nullptr ? nullptr : facts_.ints.find(cb.v[l]);
     double k = 0;
     if ((fi != nullptr && is_const(cb.v[l], &k)) || (fj != nullptr && is_const(ca.v[l], &k))) {
       const IntForm f = fi != nullptr ? *fi : *fj;
@@ -286,32 +288,32 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     }
     out.v[l] = r;
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
-    if (!known && pred.kind != 0) preds_[r] = pred;
+    if (!known && pred.kind != 0) facts_.preds[r] = pred;
   });
 }
 
 // A truth value (0 or 1) against 0 or 1.
 bool FieldDomain::compare_truth(Fn fn, double a, double b, Row& out, int l) {
   if (b != 0 && b != 1) std::swap(a, b);
-  if (const ArgForm* f = args_.find(a); f != nullptr && f->truth >= 0) a = f->truth;
+  if (const ArgForm* f = facts_.arg_forms.find(a); f != nullptr && f->truth >= 0) a = f->truth;
   const bool equal = fn == Fn::Eq || fn == Fn::Equ, differ = fn == Fn::Ne || fn == Fn::Neu;
-  if ((b != 0 && b != 1) || (!equal && !differ) || preds_.find(a) == nullptr) return false;
+  if ((b != 0 && b != 1) || (!equal && !differ) || facts_.preds.find(a) == nullptr) return false;
   const double r = equal == (b == 1) ? a : f_sub(primes_.p, 1, a);
   out.v[l] = r;
   out.e[l] = e_hash(r);
-  const Pred p = *preds_.find(a);
+  const Pred p = *facts_.preds.find(a);
   if (r != a && (p.kind == 1 || p.kind == 2))
-    preds_[r] = {p.b, p.a, static_cast<uint8_t>(3 - p.kind)};
+    facts_.preds[r] = {p.b, p.a, static_cast<uint8_t>(3 - p.kind)};
   if (r != a && (p.kind == 3 || p.kind == 4))
-    preds_[r] = {p.a, p.b, static_cast<uint8_t>(7 - p.kind)};
+    facts_.preds[r] = {p.a, p.b, static_cast<uint8_t>(7 - p.kind)};
   return true;
 }
 
 // A chosen index against a constant outside its range.
 bool FieldDomain::compare_index(Fn fn, double a, double b, Row& out, int l) {
-  const ArgForm* f = args_.find(a);
+  const ArgForm* f = facts_.arg_forms.find(a);
   const bool left = f != nullptr;
-  if (!left) f = args_.find(b);
+  if (!left) f = facts_.arg_forms.find(b);
   double k = 0;
   if (f == nullptr || !is_const(left ? b : a, &k) || (k >= f->lo && k <= f->hi)) return false;
   static const Mods kNone;
@@ -373,8 +375,8 @@ void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row
 
 // Two of [a > b], [a < b], [a == b] (and what follows from them) never hold together.
 bool FieldDomain::exclusive(double x, double y) {
-  const Pred* px = preds_.find(x);
-  const Pred* py = preds_.find(y);
+  const Pred* px = facts_.preds.find(x);
+  const Pred* py = facts_.preds.find(y);
   if (px == nullptr || py == nullptr) return false;
   const bool straight = px->a == py->a && px->b == py->b,
              crossed = px->a == py->b && px->b == py->a;
@@ -386,8 +388,8 @@ bool FieldDomain::exclusive(double x, double y) {
 
 // a > b or a == b gives a >= b.
 bool FieldDomain::implies(double x, double y) {
-  const Pred* px = preds_.find(x);
-  const Pred* py = preds_.find(y);
+  const Pred* px = facts_.preds.find(x);
+  const Pred* py = facts_.preds.find(y);
   if (px == nullptr || py == nullptr || py->kind != 2) return false;
   const bool straight = px->a == py->a && px->b == py->b,
              crossed = px->a == py->b && px->b == py->a;
@@ -397,25 +399,25 @@ bool FieldDomain::implies(double x, double y) {
 
 // a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
 void FieldDomain::combine_preds(Fn fn, double x, double y, double result) {
-  const Pred* px = preds_.find(x);
-  const Pred* py = preds_.find(y);
+  const Pred* px = facts_.preds.find(x);
+  const Pred* py = facts_.preds.find(y);
   if (px == nullptr || py == nullptr) return;
   Pred a = *px, b = *py;
   if (fn == Fn::PAnd) {
     if (a.kind != 3) std::swap(a, b);
     if (a.kind != 3 || b.kind != 1) return;
-    preds_[result] = {a.a, a.b, 5, b.b, b.a};  // b.a > b.b: the index b.b is the smaller
+    facts_.preds[result] = {a.a, a.b, 5, b.b, b.a};  // b.a > b.b: the index b.b is the smaller
     return;
   }
   if (a.kind != 1) std::swap(a, b);
   if (a.kind == 1 && b.kind == 3 && ((a.a == b.a && a.b == b.b) || (a.a == b.b && a.b == b.a))) {
-    preds_[result] = {a.a, a.b, 2};
+    facts_.preds[result] = {a.a, a.b, 2};
     return;
   }
   if (a.kind != 1 || b.kind != 5) return;
   const bool straight = a.a == b.a && a.b == b.b, crossed = a.a == b.b && a.b == b.a;
   if (!straight && !crossed) return;
-  preds_[result] = {a.a, a.b, 6, b.i, b.j};
+  facts_.preds[result] = {a.a, a.b, 6, b.i, b.j};
 }
 
 void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
@@ -455,11 +457,12 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
     if (fn == Fn::PAnd || fn == Fn::POr) combine_preds(fn, x, y, r);
     if (fn == Fn::PNot) {
-      if (const Pred* known = preds_.find(x)) {
+      if (const Pred* known = facts_.preds.find(x)) {
         const Pred n = *known;
-        if (n.kind == 1) preds_[r] = {n.b, n.a, 2};
-        if (n.kind == 2) preds_[r] = {n.b, n.a, 1};
-        if (n.kind == 3 || n.kind == 4) preds_[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
+        if (n.kind == 1) facts_.preds[r] = {n.b, n.a, 2};
+        if (n.kind == 2) facts_.preds[r] = {n.b, n.a, 1};
+        if (n.kind == 3 || n.kind == 4)
+          facts_.preds[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
       }
     }
   });
@@ -467,7 +470,7 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
 
 bool FieldDomain::arg_form(double index, double value, bool is_max, ArgForm* out,
                            double* set_image) {
-  if (const ArgForm* known = args_.find(index)) {
+  if (const ArgForm* known = facts_.arg_forms.find(index)) {
     if (known->value == value && known->is_max == is_max) {
       *out = *known;
       *set_image = index;
@@ -495,7 +498,7 @@ bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool i
   const bool strict = p.kind == 1, loose = p.kind == 2,
              lex = p.kind == 6 && p.i == x.v && p.j == y.v;
   if (strict ? !(fy.hi < fx.lo) : loose ? !(fx.hi < fy.lo) : !lex) return false;
-  const double joined = arg_sets_.join(sx, sy);
+  const double joined = facts_.args.join(sx, sy);
   ArgForm f;
   f.value = extremum1(is_max, pair_of(vx), pair_of(vy)).v;
   f.lo = std::min(fx.lo, fy.lo);
@@ -503,7 +506,7 @@ bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool i
   f.is_max = is_max;
   f.set = true;
   if (x.v == 1 && y.v == 0) f.truth = truth;
-  args_[joined] = f;
+  facts_.arg_forms[joined] = f;
   *out = {joined, e_hash(joined)};
   return true;
 }
@@ -513,7 +516,7 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
   Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
   double c = p.v[l], ce = p.e[l];
   auto set = [&](Pair r) { out.v[l] = r.v, out.e[l] = r.e; };
-  const Pred* known = preds_.find(c);
+  const Pred* known = facts_.preds.find(c);
   if (known != nullptr && known->kind == 6) {
     const Pred pred = *known;
     Pair index;
@@ -545,7 +548,7 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
     }
     // softplus: x > threshold ? x : ln(1 + e^x), equal beyond the threshold up to rounding.
     double threshold = 0;
-    const LogForm* log = logs_.find(y.v);
+    const LogForm* log = facts_.logs.find(y.v);
     if (log != nullptr && log->set && x.v == pred.a && is_const(pred.b, &threshold) &&
         threshold >= 15 &&
         log->arg == f_add(mp, 1, f_pow(mp, primes_.exp(f_mul(mq, x.e, f_inv(mq, log->c_q))), 1))) {
@@ -598,17 +601,17 @@ FieldDomain::Pair FieldDomain::indicator1(const IntForm& f, int64_t k) {
     return r;
   };
   if (k != f.hi - 1) return free(k);
-  if (const Pair* known = last_indicator_.find(f.symbol.v)) return *known;
+  if (const Pair* known = facts_.last_indicator.find(f.symbol.v)) return *known;
   Pair last{1, 1};
   for (int64_t j = f.lo; j < f.hi - 1; ++j) last = sub1(last, free(j));
-  last_indicator_[f.symbol.v] = last;
+  facts_.last_indicator[f.symbol.v] = last;
   return last;
 }
 
 void FieldDomain::int_laws(Fn fn, const Row& a, const Row& b, const Row& out, uint32_t mask) {
   for_lanes(mask, [&](int l) {
-    const IntForm* fa = ints_.find(a.v[l]);
-    const IntForm* fb = ints_.find(b.v[l]);
+    const IntForm* fa = facts_.ints.find(a.v[l]);
+    const IntForm* fb = facts_.ints.find(b.v[l]);
     double k = 0;
     if ((fa == nullptr) == (fb == nullptr)) return;
     const Row& other = fa != nullptr ? b : a;
@@ -633,7 +636,7 @@ void FieldDomain::int_laws(Fn fn, const Row& a, const Row& b, const Row& out, ui
         f.scale *= n, f.shift *= n;
         break;
     }
-    if (out.v[l] != f.symbol.v) ints_[out.v[l]] = f;
+    if (out.v[l] != f.symbol.v) facts_.ints[out.v[l]] = f;
   });
 }
 
@@ -646,7 +649,7 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
   out.undef = i.undef & mask;
   const Source& source = store.source(buffer);
   for_lanes(mask & ~i.undef, [&](int l) {
-    const IntForm* known = ints_.find(i.v[l]);
+    const IntForm* known = facts_.ints.find(i.v[l]);
     double k = 0;
     if (is_const(i.v[l], &k)) {
       set_lane(out, l, store.load1(buffer, base[l] + static_cast<int64_t>(k)));
@@ -669,7 +672,7 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
         if (one.special()) undef = true;
         taint = taint || one.taint != 0;
         const Pair c = indicator1(f, s);
-        const LogForm* log = logs ? logs_.find(one.v[0]) : nullptr;
+        const LogForm* log = logs ? facts_.logs.find(one.v[0]) : nullptr;
         if (log == nullptr ||
             (common.set && (common.c_p != log->c_p || common.core != log->core))) {
           logs = false;
@@ -686,7 +689,7 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
         common.plain = plain;
         common.arg = f_mul(p, common.core, primes_.exp(f_mul(q, plain.e, f_inv(q, common.c_q))));
         sum = log_image(common);
-        logs_[sum.v] = common;
+        facts_.logs[sum.v] = common;
       }
       out.v[l] = sum.v;
       out.e[l] = sum.e;
@@ -711,7 +714,7 @@ void FieldDomain::scatter(Store<FieldDomain>& store, const machine::IndexedOut& 
   Row p;
   if (pred != nullptr) p = typed(*pred, Ty::Pred, s3, x.mask);
   for_lanes(x.mask, [&](int l) {
-    const IntForm* known = ints_.find(i.v[l]);
+    const IntForm* known = facts_.ints.find(i.v[l]);
     double k = 0;
     IntForm f;
     if (known != nullptr) {

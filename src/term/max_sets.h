@@ -15,7 +15,7 @@ class MaxSets {
   explicit MaxSets(uint64_t salt) : salt_(salt) { sets_.emplace_back(); }
 
   // The image of the extremum of the sets or leaves behind images a and b.
-  double join(double a, double b) { return join_all({a, b}); }
+  double join(double a, double b);
   double join_all(const std::vector<double>& images);
   bool is_set(double image) { return handles_.find(image) != nullptr; }
   // The leaves of a set image ({image} itself if it is no set, or too large to know).
@@ -31,6 +31,7 @@ class MaxSets {
     uint32_t count = 0;
     std::vector<double> leaves;  // ascending, if there are at most kKept
   };
+  double add(Set out);
   uint64_t hash(double leaf) const { return mix64(std::bit_cast<uint64_t>(leaf) ^ salt_); }
 
   uint64_t salt_;

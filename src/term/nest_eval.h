@@ -25,11 +25,13 @@ class NestEval {
            const std::vector<Ty>& types)
       : domain_(domain), store_(store), buffers_(buffers), types_(types) {}
 
-  void run(const NestShape& shape, const tensor::ElemSet& wanted);
+  // last: nothing reads the results, so what is known of them may be forgotten.
+  void run(const NestShape& shape, const tensor::ElemSet& wanted, bool last = false);
 
  private:
   using BodyNode = tensor::BodyNode;
   static constexpr int kGroup = 32;
+  static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
 
   // 32 results. Unused lanes repeat the first one.
   struct Batch {
@@ -160,10 +162,17 @@ void NestEval<D>::prepare(const NestShape& shape) {
 }
 
 template <class D>
-void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted) {
+void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, bool last) {
   prepare(shape);
+  if constexpr (kForgets)
+    if (last) domain_.keep_facts();
   const bool across = shape.reduction_count >= 128 && !shape.scan && !is_arg(shape.nest.reduce) &&
                       wanted.count() < kRow;
+  // Shared reads pay where terms are cheap; what is known of an order of many values costs memory.
+  using tensor::ReduceKind;
+  const ReduceKind kind = shape.nest.reduce;
+  const int group =
+      kind == ReduceKind::None || kind == ReduceKind::Sum || kind == ReduceKind::Prod ? kGroup : 1;
   auto add = [&](int64_t e) {
     int64_t iters[kMaxRank];
     if (!shape.invert(e, iters)) return;
@@ -171,8 +180,10 @@ void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted) {
     if (across) {
       close_batch();
       sweep_across();
-    } else if (full_ == kGroup) {
+    } else if (full_ == group) {
       sweep();
+      if constexpr (kForgets)
+        if (last) domain_.forget_facts();
     }
   };
   if (shape.scan) {

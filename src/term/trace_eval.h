@@ -35,8 +35,9 @@ class TraceEval {
   using Row = typename D::Row;
   TraceEval(D& domain, Store<D>& store) : domain_(domain), store_(store) {}
 
-  // Evaluates the marked nodes and writes the wanted stores and atomics to the store.
-  void run(const machine::Trace& t, const Marks& marks);
+  // Evaluates the marked nodes and writes the wanted stores and atomics to the store. last: nothing
+  // reads what is stored, so what is known of it may be forgotten.
+  void run(const machine::Trace& t, const Marks& marks, bool last = false);
 
  private:
   const Row& value(machine::NodeId id) const { return rows_[slot_[id]]; }
@@ -58,9 +59,12 @@ class TraceEval {
   void eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id, uint32_t mask,
             Row& out);
   void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
+  void commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores, uint32_t atoms);
   void commit(const machine::Trace& t, const Marks& marks);
 
   static constexpr uint32_t kNone = 0xffffffffu;
+  static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
+  std::vector<uint32_t>::const_iterator next_store_, next_atom_;
   D& domain_;
   Store<D>& store_;
   std::deque<Row> rows_;
@@ -106,11 +110,23 @@ void for_operands(const machine::Trace& t, const machine::Node& n, F&& f) {
 }
 
 template <class D>
-void TraceEval<D>::run(const machine::Trace& t, const Marks& marks) {
+void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
   slot_.assign(t.nodes.size(), kNone);
   free_.clear();
   rows_.clear();
+  next_store_ = marks.stores.begin();
+  next_atom_ = marks.atoms.begin();
+  // A load at a symbolic address reads the store: it must not see what this launch writes.
+  const bool early = t.lookups.empty();
+  if constexpr (kForgets)
+    if (last) domain_.keep_facts();
+  auto end = t.ctas.begin();
   for (machine::NodeId id = 1; id < t.nodes.size(); ++id) {
+    for (; early && end != t.ctas.end() && end->nodes <= id; ++end) {
+      commit_until(t, marks, end->stores, end->atoms);
+      if constexpr (kForgets)
+        if (last) domain_.forget_facts();
+    }
     const uint32_t mask = marks.lanes[id];
     if (mask == 0) continue;
     const uint32_t slot = take();
@@ -208,26 +224,26 @@ void TraceEval<D>::eval_lookup(const machine::LookupPayload& p, uint32_t mask, R
   domain_.lookup(store_, p.buffer, p.type, index, p.base.data(), p.lo, p.hi, mask, out);
 }
 
+template <class D>
+void TraceEval<D>::commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores,
+                                uint32_t atoms) {
+  for (; next_store_ != marks.stores.end() && *next_store_ < stores; ++next_store_) {
+    const machine::StoreOut& s = t.stores[*next_store_];
+    store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
+  }
+  for (; next_atom_ != marks.atoms.end() && *next_atom_ < atoms; ++next_atom_) {
+    const machine::AtomOut& a = t.atoms[*next_atom_];
+    const auto old = store_.load1(a.buffer, a.element);
+    const auto add = domain_.cell(value(a.node), a.lane, a.type);
+    store_.store(a.buffer, a.element, domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
+  }
+}
+
 // In the order of the CTAs: a plain store of one CTA and atomics of another do not commute.
 template <class D>
 void TraceEval<D>::commit(const machine::Trace& t, const Marks& marks) {
-  auto store = marks.stores.begin();
-  auto atom = marks.atoms.begin();
-  auto commit_until = [&](uint32_t stores, uint32_t atoms) {
-    for (; store != marks.stores.end() && *store < stores; ++store) {
-      const machine::StoreOut& s = t.stores[*store];
-      store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
-    }
-    for (; atom != marks.atoms.end() && *atom < atoms; ++atom) {
-      const machine::AtomOut& a = t.atoms[*atom];
-      const auto old = store_.load1(a.buffer, a.element);
-      const auto add = domain_.cell(value(a.node), a.lane, a.type);
-      store_.store(a.buffer, a.element,
-                   domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
-    }
-  };
-  for (const machine::CtaEnd& end : t.ctas) commit_until(end.stores, end.atoms);
-  commit_until(0xffffffffu, 0xffffffffu);
+  for (const machine::CtaEnd& end : t.ctas) commit_until(t, marks, end.stores, end.atoms);
+  commit_until(t, marks, 0xffffffffu, 0xffffffffu);
   for (uint32_t k : marks.indexed) {
     const machine::IndexedOut& x = t.indexed[k];
     domain_.scatter(store_, x, value(x.index), value(x.value),
