@@ -31,10 +31,22 @@ struct Budget {
   std::vector<Timing>* timings = nullptr;
   std::string prefix;
   Clock::time_point mark = Clock::now();
+  double cpu_mark = usage().first;
   void lap(const std::string& phase) {
     const auto now = Clock::now();
-    timings->push_back({prefix + phase, std::chrono::duration<double>(now - mark).count()});
+    const auto [cpu, peak] = usage();
+    timings->push_back(
+        {prefix + phase, std::chrono::duration<double>(now - mark).count(), cpu - cpu_mark, peak});
     mark = now;
+    cpu_mark = cpu;
+  }
+  static std::pair<double, uint64_t> usage() {  // CPU seconds, peak memory in bytes
+    rusage u{};
+    getrusage(RUSAGE_SELF, &u);
+    auto seconds = [](const timeval& t) {
+      return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return {seconds(u.ru_utime) + seconds(u.ru_stime), static_cast<uint64_t>(u.ru_maxrss) * 1024};
   }
 };
 
@@ -685,9 +697,7 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
       "the reals");
   dedupe(v);
   v.summary = summarize(v);
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  v.peak_memory = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  v.peak_memory = Budget::usage().second;
   return v;
 }
 

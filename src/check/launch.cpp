@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "machine/flow.h"
@@ -183,6 +184,7 @@ class Launcher : public PreparedLaunch {
     return kernel;
   }
   Status cover();
+  void declare_buffers(machine::HazardTracker& tracker, const std::set<int>& tracked) const;
   void report_hazards(const std::vector<machine::Hazard>& hazards, std::vector<Finding>& findings,
                       std::vector<LocationResult>& results) const;
   std::string hazard_text(const machine::Hazard& h) const;
@@ -387,22 +389,10 @@ void Launcher::report_hazards(const std::vector<machine::Hazard>& hazards,
   for (LocationResult& r : merged) results.push_back(std::move(r));
 }
 
+// Reads of buffers that the launch does not write cannot race: they are tracked only if it turns
+// out that it does.
 Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) {
-  machine::HazardTracker tracker;
-  for (size_t b = 0; b < env_.size(); ++b) {
-    machine::BufferInfo info;
-    info.name = env_[b].name;
-    info.base = env_[b].address;
-    info.bytes = env_[b].bytes;
-    bool written = false;
-    for (size_t s = 0; s < step_; ++s)
-      written = written || touches(program_.steps[s], static_cast<int>(b));
-    info.initialised = written || program_.buffers[b].init != program::Init::Poison;
-    tracker.add_buffer(info);
-  }
-  tracker.begin_launch();
-  HazardObserver observer(tracker);
   machine::CtaRange range;
   range.list.assign(ctas.begin(), ctas.end());
   if (range.list.size() > kHazardCtas) {
@@ -415,23 +405,55 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
     range.list.resize(kHazardCtas);
   }
   const Kernel sliced = machine::slice(real_, {});
-  auto stats = machine::run_skeleton(sliced, spec_, env_, range, observer);
-  if (!stats) {
-    if (stats.error().kind == DiagKind::Limit) {
+  std::set<int> tracked;
+  if (coverage_)
+    for (const auto& entry : coverage_->buffers) tracked.insert(entry.first);
+  for (bool again = true; again;) {
+    machine::HazardTracker tracker;
+    declare_buffers(tracker, tracked);
+    tracker.begin_launch();
+    HazardObserver observer(tracker);
+    auto stats = machine::run_skeleton(sliced, spec_, env_, range, observer);
+    if (!stats) {
+      if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));
       refutations.back().kind = VerdictKind::Unknown;
       return {};
     }
-    return tl::unexpected<Diag>(stats.error());
+    const std::vector<int> missed = tracker.untracked_conflicts();
+    again = false;
+    for (int b : missed) again = tracked.insert(b).second || again;
+    if (again) continue;
+    if (tracker.saturated() || !missed.empty()) {
+      refutations.push_back(refutation(
+          "limit", "the accesses of this launch are too many to look for races in all", {}));
+      refutations.back().kind = VerdictKind::Unknown;
+    }
+    report_hazards(tracker.hazards(), findings, refutations);
+    for (const auto& [pc, other] : observer.mismatches)
+      findings.push_back(
+          {"barrier-mismatch", Severity::High,
+           fmt::format("threads of one CTA meet at different barriers (line {} and line {})",
+                       real_.source(pc).line, real_.source(other).line),
+           real_.source(pc)});
   }
-  report_hazards(tracker.hazards(), findings, refutations);
-  for (const auto& [pc, other] : observer.mismatches)
-    findings.push_back(
-        {"barrier-mismatch", Severity::High,
-         fmt::format("threads of one CTA meet at different barriers (line {} and line {})",
-                     real_.source(pc).line, real_.source(other).line),
-         real_.source(pc)});
   return {};
+}
+
+void Launcher::declare_buffers(machine::HazardTracker& tracker,
+                               const std::set<int>& tracked) const {
+  for (size_t b = 0; b < env_.size(); ++b) {
+    machine::BufferInfo info;
+    info.name = env_[b].name;
+    info.base = env_[b].address;
+    info.bytes = env_[b].bytes;
+    info.track_reads = tracked.count(static_cast<int>(b)) != 0;
+    bool written = false;
+    for (size_t s = 0; s < step_; ++s)
+      written = written || touches(program_.steps[s], static_cast<int>(b));
+    info.initialised = written || program_.buffers[b].init != program::Init::Poison;
+    tracker.add_buffer(info);
+  }
 }
 
 }  // namespace

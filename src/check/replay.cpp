@@ -1,6 +1,8 @@
 #include "check/replay.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/ieee.h"
 #include "term/ieee_domain.h"
@@ -13,63 +15,82 @@ using term::Store;
 
 namespace {
 
-// Device memory as bytes, one vector a buffer of the Program.
+// Device memory as bytes, one block a buffer of the Program. Of inputs only the plan's support is
+// drawn: the other pages are never touched.
 class Memory {
  public:
-  Memory(const Side& side, const Experiment& e) : side_(side) {
+  Memory(const Side& side, const Plan& plan, const Experiment& e) : side_(side) {
     const auto& buffers = side.program->buffers;
-    bytes_.resize(buffers.size());
+    for (const Buffer& b : buffers) total_ += b.bytes;
+    if (!fits()) return;
+    blocks_.resize(buffers.size());
     for (size_t b = 0; b < buffers.size(); ++b) {
-      total_ += buffers[b].bytes;
-      if (total_ > kReplayBytes) return;
-      bytes_[b].assign(buffers[b].bytes, 0xff);  // poison: NaN, or a large index
       const auto& source = side.sources[b];
-      if (source.kind == term::Source::Kind::Zero)
-        std::fill(bytes_[b].begin(), bytes_[b].end(), uint8_t{0});
+      Block& block = blocks_[b];
+      block.bytes = buffers[b].bytes;
+      block.data.reset(static_cast<uint8_t*>(std::calloc(std::max<uint64_t>(1, block.bytes), 1)));
+      if (block.data == nullptr) {
+        total_ = kReplayBytes + 1;
+        return;
+      }
+      if (source.kind == term::Source::Kind::Poison)
+        std::memset(block.data.get(), 0xff, block.bytes);  // NaN, or a large index
       if (source.kind == term::Source::Kind::Data)
-        std::memcpy(bytes_[b].data(), source.data,
-                    std::min(bytes_[b].size(), buffers[b].data.size()));
-      if (source.kind == term::Source::Kind::Symbol) fill(b, source, e);
+        std::memcpy(block.data.get(), source.data,
+                    std::min<uint64_t>(block.bytes, buffers[b].data.size()));
+      auto read = plan.support.find(static_cast<int>(b));
+      if (source.kind == term::Source::Kind::Symbol && read != plan.support.end())
+        read->second.for_each_run(
+            [&](int64_t first, int64_t n) { fill(block, source, first, n, e); });
     }
   }
   bool fits() const { return total_ <= kReplayBytes; }
-  std::vector<uint8_t>& operator[](int b) { return bytes_[static_cast<size_t>(b)]; }
+  uint8_t* data(int b) { return blocks_[static_cast<size_t>(b)].data.get(); }
+  uint64_t size(int b) const { return blocks_[static_cast<size_t>(b)].bytes; }
   uint64_t load(int b, int64_t element) const {
     const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
     uint64_t bits = 0;
-    const auto& v = bytes_[static_cast<size_t>(b)];
-    if (static_cast<size_t>(element + 1) * width <= v.size())
-      std::memcpy(&bits, v.data() + element * width, width);
+    const Block& v = blocks_[static_cast<size_t>(b)];
+    if (static_cast<uint64_t>(element + 1) * width <= v.bytes)
+      std::memcpy(&bits, v.data.get() + element * width, width);
     return bits;
   }
   void store(int b, int64_t element, uint64_t bits) {
     const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
-    auto& v = bytes_[static_cast<size_t>(b)];
-    if (static_cast<size_t>(element + 1) * width <= v.size())
-      std::memcpy(v.data() + element * width, &bits, width);
+    Block& v = blocks_[static_cast<size_t>(b)];
+    if (static_cast<uint64_t>(element + 1) * width <= v.bytes)
+      std::memcpy(v.data.get() + element * width, &bits, width);
   }
 
  private:
-  void fill(size_t b, const term::Source& source, const Experiment& e) {
+  struct Free {
+    void operator()(uint8_t* p) const { std::free(p); }
+  };
+  struct Block {
+    std::unique_ptr<uint8_t, Free> data;
+    uint64_t bytes = 0;
+  };
+  static void fill(Block& block, const term::Source& source, int64_t first, int64_t count,
+                   const Experiment& e) {
     const uint32_t width = assay::bytes(source.type);
-    const auto count = static_cast<int64_t>(bytes_[b].size() / width);
+    count = std::min(count, static_cast<int64_t>(block.bytes / width) - first);
     int64_t elements[term::kRow];
     double values[term::kRow];
     for (int64_t at = 0; at < count; at += term::kRow) {
       const auto n = static_cast<int>(std::min<int64_t>(term::kRow, count - at));
-      for (int l = 0; l < term::kRow; ++l) elements[l] = at + l;
+      for (int l = 0; l < term::kRow; ++l) elements[l] = first + at + l;
       e.values(source.symbol, source.type, elements, n == term::kRow ? 0xffffffffu : (1u << n) - 1,
                values);
       for (int l = 0; l < n; ++l) {
         const uint64_t bits = is_float(source.type)
                                   ? ieee_from_double(source.type, values[l])
                                   : static_cast<uint64_t>(static_cast<int64_t>(values[l]));
-        std::memcpy(bytes_[b].data() + (at + l) * width, &bits, width);
+        std::memcpy(block.data.get() + (first + at + l) * width, &bits, width);
       }
     }
   }
   const Side& side_;
-  std::vector<std::vector<uint8_t>> bytes_;
+  std::vector<Block> blocks_;
   uint64_t total_ = 0;
 };
 
@@ -103,15 +124,14 @@ void run_op(const Side& side, size_t step, const StepPlan& plan, const Experimen
 }
 
 void run_copy_bytes(const program::CopyStep& c, Memory& memory) {
-  auto& dst = memory[c.dst];
-  if (static_cast<uint64_t>(c.dst_offset) + c.bytes > dst.size()) return;
-  const uint8_t* from = c.src >= 0 ? memory[c.src].data() + c.src_offset : c.host_data.data();
-  std::memmove(dst.data() + c.dst_offset, from, c.bytes);
+  if (static_cast<uint64_t>(c.dst_offset) + c.bytes > memory.size(c.dst)) return;
+  const uint8_t* from = c.src >= 0 ? memory.data(c.src) + c.src_offset : c.host_data.data();
+  std::memmove(memory.data(c.dst) + c.dst_offset, from, c.bytes);
 }
 
 void run_fill_bytes(const program::FillStep& f, Memory& memory) {
-  auto& dst = memory[f.dst];
-  for (uint64_t k = 0; k < f.bytes && static_cast<uint64_t>(f.offset) + k < dst.size(); ++k)
+  uint8_t* dst = memory.data(f.dst);
+  for (uint64_t k = 0; k < f.bytes && static_cast<uint64_t>(f.offset) + k < memory.size(f.dst); ++k)
     dst[static_cast<uint64_t>(f.offset) + k] = static_cast<uint8_t>(f.value >> (8 * (k % f.width)));
 }
 
@@ -119,7 +139,7 @@ void run_fill_bytes(const program::FillStep& f, Memory& memory) {
 
 Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& view,
                      int64_t position, const Experiment& e) {
-  Memory memory(side, e);
+  Memory memory(side, plan, e);
   if (!memory.fits()) return {std::nullopt, "the buffers are too large to replay"};
   if (!side.program->scalars.empty())
     return {std::nullopt, "a parameter is a host read of tensor data"};
@@ -129,7 +149,7 @@ Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& vi
       if (!step.launch) continue;
       std::vector<uint8_t*> data;
       for (size_t b = 0; b < side.program->buffers.size(); ++b)
-        data.push_back(memory[static_cast<int>(b)].data());
+        data.push_back(memory.data(static_cast<int>(b)));
       const Status ran = side.launches[s]->run_real(step.launch->ctas, data);
       if (!ran) return {std::nullopt, ran.error().message};
     } else if (side.ops[s]) {

@@ -90,7 +90,9 @@ struct Snap {
 
 struct Timing {
   std::string phase;
-  double seconds = 0;
+  double seconds = 0;        // wall clock
+  double cpu_seconds = 0;    // of this process; 0: not measured
+  uint64_t peak_memory = 0;  // bytes, of the process so far; 0: not measured
 };
 
 // What a witness script needs beside the witness (report/scripts.h).

@@ -99,7 +99,14 @@ Json encode(const check::Finding& f) {
 
 Json encode(const check::Snap& s) { return {{"literal", s.literal}, {"ideal", s.ideal}}; }
 
-Json encode(const check::Timing& t) { return {{"phase", t.phase}, {"seconds", number(t.seconds)}}; }
+Json encode(const check::Timing& t) {
+  Json out = {{"phase", t.phase}, {"seconds", number(t.seconds)}};
+  if (t.peak_memory != 0) {
+    out["cpu_seconds"] = number(t.cpu_seconds);
+    out["peak_memory_bytes"] = t.peak_memory;
+  }
+  return out;
+}
 
 std::string dump(const Json& j) {
   // Foreign text may hold anything: what is no UTF-8 is replaced.
