@@ -210,11 +210,15 @@ class ShapeCheck {
         LocationResult r;
         r.kind = VerdictKind::Refuted;
         r.cls = "out-of-bounds";
-        r.reason = cover->out_of_bounds_what;
-        r.loc = cover->out_of_bounds_loc;
+        r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
+        r.loc = candidate_.launches[s]->real_source(cover->out_of_bounds_pc);
         r.count = cover->out_of_bounds;
         out_.results.push_back(std::move(r));
       }
+      if (cover->sampled)
+        add_once(
+            fmt::format("the stores of {} of {} CTAs were run; those of the others are predicted",
+                        cover->sampled_ctas, candidate_.launches[s]->num_ctas()));
       if (!plan.steps[s].launch) continue;
       ASSAY_CHECK(candidate_.launches[s]->hazards(plan.steps[s].launch->ctas, verdict_.findings,
                                                   out_.results));

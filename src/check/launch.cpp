@@ -26,8 +26,6 @@ using program::Program;
 namespace {
 
 constexpr size_t kHazardCtas = 1024;
-constexpr uint64_t kCoverageLimit =
-    100'000'000;  // warp instructions of the store slices of one launch
 
 // Parsed modules by text: launches of one kernel, and both sides, share them.
 Result<std::shared_ptr<const ptx::Module>> parse_cached(const std::string& text,
@@ -87,8 +85,16 @@ class Launcher : public PreparedLaunch {
   }
 
   Result<const Coverage*> coverage() override {
-    if (!coverage_) ASSAY_CHECK(cover());
-    return &*coverage_;
+    ASSAY_CHECK(cover());
+    return &writers_->coverage();
+  }
+  Result<uint32_t> writer(int buffer, int64_t element) override {
+    ASSAY_CHECK(cover());
+    return writers_->find(buffer, element);
+  }
+  Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements) override {
+    ASSAY_CHECK(cover());
+    return writers_->any_writes(buffer, elements);
   }
   Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) override {
     machine::CtaRange range;
@@ -116,6 +122,7 @@ class Launcher : public PreparedLaunch {
     return uint64_t{launch_.grid[0]} * launch_.grid[1] * launch_.grid[2];
   }
   SrcLoc source(uint32_t pc) const override { return semantic_.source(pc); }
+  SrcLoc real_source(uint32_t pc) const override { return real_.source(pc); }
   bool has_exp() const override {
     for (const machine::MicroOp& op : semantic_.ops) {
       switch (op.fn) {
@@ -196,92 +203,18 @@ class Launcher : public PreparedLaunch {
   std::deque<std::vector<uint8_t>> zeros_;
   machine::Launch spec_;
   Kernel real_, semantic_;
-  std::optional<Coverage> coverage_;
-};
-
-// Collects the writers of every element.
-class CoverageObserver : public machine::Observer {
- public:
-  CoverageObserver(const std::vector<BufferEnv>& env, Coverage& out) : env_(env), out_(out) {
-    for (size_t b = 0; b < env.size(); ++b) order_.push_back({env[b].address, b});
-    std::sort(order_.begin(), order_.end());
-  }
-  uint32_t access(const machine::WarpAccess& a) override {
-    if (a.space != machine::MemSpace::Global || a.kind == machine::AccessKind::Read) return a.mask;
-    for (uint32_t m = a.mask; m != 0; m &= m - 1) store(a, __builtin_ctz(m));
-    return a.mask;
-  }
-  void unknown_access(const machine::WarpAccess& a, bool) override {
-    if (a.space == machine::MemSpace::Global && a.kind != machine::AccessKind::Read)
-      incomplete(a.pc);
-  }
-  uint32_t first_bad_pc = 0;
-
- private:
-  void incomplete(uint32_t) { out_.complete = false; }
-  void store(const machine::WarpAccess& a, int lane) {
-    const uint64_t address = a.addr[lane];
-    if (last_ == nullptr || address - last_env_->address >= last_env_->bytes) {
-      auto it = std::upper_bound(order_.begin(), order_.end(), std::make_pair(address, ~size_t{0}));
-      if (it == order_.begin()) return bad(a);
-      const size_t b = std::prev(it)->second;
-      if (address - env_[b].address + a.bytes > env_[b].bytes) return bad(a);
-      last_env_ = &env_[b];
-      last_ = &out_.buffers[static_cast<int>(b)];
-      if (last_->elements == 0) {
-        last_->type = env_[b].type;
-        last_->elements =
-            static_cast<int64_t>(env_[b].bytes / std::max<uint32_t>(1, assay::bytes(env_[b].type)));
-        last_->first.assign(static_cast<size_t>(last_->elements), 0);
-      }
-    }
-    const uint32_t width = std::max<uint32_t>(1, assay::bytes(last_->type));
-    last_->atomic = last_->atomic || a.kind == machine::AccessKind::Atomic;
-    const uint64_t offset = address - last_env_->address;
-    if (offset + a.bytes > last_env_->bytes) return bad(a);
-    for (uint64_t e = offset / width; e * width < offset + a.bytes; ++e) {
-      uint32_t& first = last_->first[e];
-      if (first == 0) {
-        first = a.cta + 1;
-      } else if (first != a.cta + 1) {
-        auto& more = last_->more[static_cast<int64_t>(e)];
-        if (more.empty() || more.back() != a.cta) more.push_back(a.cta);
-      }
-    }
-  }
-  void bad(const machine::WarpAccess& a) {
-    if (out_.out_of_bounds++ == 0) first_bad_pc = a.pc;
-  }
-  const std::vector<BufferEnv>& env_;
-  Coverage& out_;
-  std::vector<std::pair<uint64_t, size_t>> order_;
-  const BufferEnv* last_env_ = nullptr;
-  Coverage::BufferWriters* last_ = nullptr;
+  Kernel stores_;  // the slice that writers_ runs
+  std::unique_ptr<Writers> writers_;
 };
 
 Status Launcher::cover() {
-  Coverage cover;
-  CoverageObserver observer(env_, cover);
-  machine::Launch spec = spec_;
-  spec.step_limit = kCoverageLimit;
+  if (writers_) return {};
   machine::SliceOptions only_stores;
   only_stores.global_loads = only_stores.shared = only_stores.sync = false;
-  const Kernel sliced = machine::slice(real_, only_stores);
-  auto stats = machine::run_skeleton(sliced, spec, env_, {}, observer);
-  if (!stats) {
-    if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
-    cover.complete = false;
-    cover.incomplete_why = stats.error().message;
-  } else {
-    cover.warp_instructions = stats->warp_instructions;
-    cover.ctas = stats->ctas;
-  }
-  if (cover.out_of_bounds != 0) {
-    cover.out_of_bounds_loc = real_.source(observer.first_bad_pc);
-    cover.out_of_bounds_what =
-        fmt::format("{} threads write outside every buffer", cover.out_of_bounds);
-  }
-  coverage_ = std::move(cover);
+  stores_ = machine::slice(real_, only_stores);
+  auto writers = std::make_unique<Writers>(stores_, spec_, env_);
+  ASSAY_CHECK(writers->run());
+  writers_ = std::move(writers);
   return {};
 }
 
@@ -406,8 +339,8 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
   }
   const Kernel sliced = machine::slice(real_, {});
   std::set<int> tracked;
-  if (coverage_)
-    for (const auto& entry : coverage_->buffers) tracked.insert(entry.first);
+  if (writers_)
+    for (const auto& entry : writers_->coverage().buffers) tracked.insert(entry.first);
   for (bool again = true; again;) {
     machine::HazardTracker tracker;
     declare_buffers(tracker, tracked);

@@ -3,10 +3,10 @@
 // only place in src/check that calls the virtual GPU.
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "check/coverage.h"
 #include "check/verdict.h"
 #include "machine/trace.h"
 #include "program/program.h"
@@ -14,29 +14,13 @@
 
 namespace assay::check {
 
-// Which CTA writes what, over the whole grid; from the store slice of the real build.
-struct Coverage {
-  struct BufferWriters {
-    int64_t elements = 0;
-    Ty type = Ty::None;
-    std::vector<uint32_t> first;  // per element: 1 + the first CTA that writes it; 0: none
-    std::unordered_map<int64_t, std::vector<uint32_t>> more;  // further CTAs
-    bool atomic = false;
-  };
-  std::unordered_map<int, BufferWriters> buffers;
-  bool complete = true;  // false: some store depends on data
-  std::string incomplete_why;
-  uint64_t out_of_bounds = 0;
-  std::string out_of_bounds_what;
-  SrcLoc out_of_bounds_loc;
-  uint64_t warp_instructions = 0;
-  uint64_t ctas = 0;
-};
-
 class PreparedLaunch {
  public:
   virtual ~PreparedLaunch() = default;
+  // The stores of the whole grid, from the store slice of the real build.
   virtual Result<const Coverage*> coverage() = 0;
+  virtual Result<uint32_t> writer(int buffer, int64_t element) = 0;  // Writers::find
+  virtual Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements) = 0;
   // Traces of the semantic build (of the PTX, if there is no source).
   // descending: another legal schedule, in which the warps of a CTA run from the last to the first.
   virtual Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) = 0;
@@ -48,6 +32,7 @@ class PreparedLaunch {
   virtual uint64_t num_ctas() const = 0;
   // Source line of an instruction of the traced build.
   virtual SrcLoc source(uint32_t pc) const = 0;
+  virtual SrcLoc real_source(uint32_t pc) const = 0;  // of the real build
   virtual bool has_exp() const = 0;
 };
 

@@ -109,17 +109,23 @@ std::vector<OutputPair> pair_outputs(const Side& candidate, const Side& referenc
 namespace {
 
 // Writers of the candidate's output over all steps: an operator, copy or fill counts as whole.
-struct Writers {
-  bool by_step = false;                 // some non-launch step writes the buffer
-  std::vector<const Coverage*> covers;  // launches that do
+struct BufferWriters {
+  bool by_step = false;                   // some non-launch step writes the buffer
+  std::vector<const Coverage*> covers;    // launches that do
+  std::vector<PreparedLaunch*> launches;  // the same
+  bool sampled() const {
+    return std::any_of(covers.begin(), covers.end(), [](const Coverage* c) { return c->sampled; });
+  }
 };
 
-Result<Writers> writers_of(Side& side, int buffer) {
-  Writers w;
+Result<BufferWriters> writers_of(Side& side, int buffer) {
+  BufferWriters w;
   for (size_t s = 0; s < side.program->steps.size(); ++s) {
     if (side.launches[s]) {
       ASSAY_TRY(const Coverage* cover, side.launches[s]->coverage());
-      if (!cover->complete || cover->buffers.count(buffer) != 0) w.covers.push_back(cover);
+      if (cover->complete && cover->buffers.count(buffer) == 0) continue;
+      w.covers.push_back(cover);
+      w.launches.push_back(side.launches[s].get());
     } else if (side.ops[s]) {
       for (const TensorView& v : std::get<program::OpStep>(side.program->steps[s].what).outputs)
         w.by_step = w.by_step || v.buffer == buffer;
@@ -131,35 +137,6 @@ Result<Writers> writers_of(Side& side, int buffer) {
   }
   return w;
 }
-
-}  // namespace
-
-Result<Unwritten> find_unwritten(Side& side, const OutputPair& pair) {
-  Unwritten out;
-  const TensorView& v = pair.candidate;
-  if (v.buffer < 0) return out;
-  if (side.sources[static_cast<size_t>(v.buffer)].kind != term::Source::Kind::Poison) return out;
-  ASSAY_TRY(const Writers w, writers_of(side, v.buffer));
-  if (w.by_step) return out;
-  for (const Coverage* c : w.covers)
-    if (!c->complete) return out;  // decided at the locations
-  const int64_t n = v.numel();
-  for (int64_t p = 0; p < n; ++p) {
-    const int64_t e = v.element(p);
-    bool written = false;
-    for (const Coverage* c : w.covers) {
-      const auto& b = c->buffers.at(v.buffer);
-      written = written ||
-                (e < static_cast<int64_t>(b.first.size()) && b.first[static_cast<size_t>(e)] != 0);
-    }
-    if (written) continue;
-    if (out.first.size() < 4) out.first.push_back(p);
-    ++out.count;
-  }
-  return out;
-}
-
-namespace {
 
 // Corners, neighbours of corners along each dimension, and an even spread.
 Positions spread(const std::vector<int64_t>& shape, int64_t numel, int64_t limit) {
@@ -192,12 +169,69 @@ Positions spread(const std::vector<int64_t>& shape, int64_t numel, int64_t limit
   return all;
 }
 
+// Without the map of the whole grid: a spread of positions whose writers cannot be predicted, and
+// a run of all stores that looks for these.
+Result<Unwritten> probe_unwritten(const BufferWriters& w, const OutputPair& pair) {
+  constexpr int64_t kProbes = 64, kShown = 4;
+  const TensorView& v = pair.candidate;
+  Unwritten out;
+  std::vector<int64_t> elements;
+  for (int64_t p : spread(pair.reference.shape, v.numel(), kProbes)) {
+    bool known = false;
+    for (PreparedLaunch* launch : w.launches) {
+      auto writer = launch->writer(v.buffer, v.element(p));
+      known = known || (writer && *writer != 0);
+    }
+    if (known) continue;
+    out.first.push_back(p);
+    elements.push_back(v.element(p));
+    if (static_cast<int64_t>(elements.size()) == kShown) break;
+  }
+  if (elements.empty()) return out;
+  for (PreparedLaunch* launch : w.launches) {
+    auto any = launch->any_writes(v.buffer, elements);
+    if (!any || *any) return Unwritten{};  // decided at the locations
+  }
+  out.count = static_cast<int64_t>(elements.size());
+  return out;
+}
+
+}  // namespace
+
+Result<Unwritten> find_unwritten(Side& side, const OutputPair& pair) {
+  Unwritten out;
+  const TensorView& v = pair.candidate;
+  if (v.buffer < 0) return out;
+  if (side.sources[static_cast<size_t>(v.buffer)].kind != term::Source::Kind::Poison) return out;
+  ASSAY_TRY(const BufferWriters w, writers_of(side, v.buffer));
+  if (w.by_step) return out;
+  for (const Coverage* c : w.covers)
+    if (!c->complete) return out;  // decided at the locations
+  if (w.sampled()) return probe_unwritten(w, pair);
+  const int64_t n = v.numel();
+  for (const Coverage* c : w.covers) {  // the usual case: one launch writes all of the buffer
+    const auto& b = c->buffers.at(v.buffer);
+    if (b.map.written() == b.elements) return out;
+  }
+  for (int64_t p = 0; p < n; ++p) {
+    const int64_t e = v.element(p);
+    const bool written = std::any_of(w.covers.begin(), w.covers.end(), [&](const Coverage* c) {
+      return c->buffers.at(v.buffer).map.writer(e) != 0;
+    });
+    if (written) continue;
+    if (out.first.size() < 4) out.first.push_back(p);
+    ++out.count;
+  }
+  return out;
+}
+
+namespace {
+
 // The CTAs whose outputs are checked: first, last, one interior, one for each distinct amount
 // written.
 std::set<uint32_t> representative_ctas(const Coverage::BufferWriters& w) {
   std::map<uint32_t, int64_t> amount;
-  for (uint32_t c : w.first)
-    if (c != 0) ++amount[c - 1];
+  w.map.for_each_run([&](int64_t, int64_t n, uint32_t cta) { amount[cta] += n; });
   std::set<uint32_t> out;
   if (amount.empty()) return out;
   out.insert(amount.begin()->first);
@@ -227,26 +261,35 @@ Result<LocationPlan> choose_locations(Side& side, const std::vector<OutputPair>&
     }
     plan.whole = false;
     std::set<int64_t> chosen;
-    ASSAY_TRY(const Writers w, writers_of(side, pair.candidate.buffer));
+    ASSAY_TRY(const BufferWriters w, writers_of(side, pair.candidate.buffer));
     if (!w.covers.empty() && pair.candidate.is_contiguous()) {
       const Coverage* cover = w.covers.back();
       auto it = cover->buffers.find(pair.candidate.buffer);
       if (it != cover->buffers.end()) {
         const std::set<uint32_t> ctas = representative_ctas(it->second);
         std::map<uint32_t, Positions> by_cta;
-        Positions untouched;
-        for (int64_t p = 0; p < n; ++p) {
-          const int64_t e = pair.candidate.offset + p;
-          if (e >= static_cast<int64_t>(it->second.first.size())) break;
-          const uint32_t c = it->second.first[static_cast<size_t>(e)];
-          if (c != 0 && ctas.count(c - 1) != 0) by_cta[c - 1].push_back(p);
-          if (c == 0) {  // left as it was before the launch
-            if (untouched.size() < 8)
+        Positions untouched;  // left as they were before the launch
+        const int64_t offset = pair.candidate.offset;
+        int64_t next = 0;
+        auto leave = [&](int64_t to) {
+          for (int64_t p = std::max<int64_t>(0, next); p < std::min(to, n); ++p) {
+            if (untouched.size() < 8) {
               untouched.push_back(p);
-            else
-              untouched.back() = p;
+            } else {
+              untouched.back() = std::min(to, n) - 1;
+              break;
+            }
           }
-        }
+        };
+        it->second.map.for_each_run([&](int64_t first, int64_t count, uint32_t cta) {
+          leave(first - offset);
+          next = first - offset + count;
+          if (ctas.count(cta) == 0) return;
+          for (int64_t e = first; e < first + count; ++e)
+            if (e >= offset && e < offset + n) by_cta[cta].push_back(e - offset);
+        });
+        leave(n);
+        if (cover->sampled) untouched.clear();  // others may write them
         chosen.insert(untouched.begin(), untouched.end());
         const size_t each = static_cast<size_t>(std::max<int64_t>(
             8, share / std::max<int64_t>(1, static_cast<int64_t>(by_cta.size()))));

@@ -43,17 +43,21 @@ Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPla
   ASSAY_TRY(const Coverage* cover, launch.coverage());
   std::set<uint32_t> ctas;
   for (const auto& entry : cover->buffers) {
-    const Coverage::BufferWriters& writers = entry.second;
     auto it = want.find(entry.first);
     if (it == want.end()) continue;
+    Status failed;
     it->second.for_each([&](int64_t e) {
-      if (e < 0 || e >= static_cast<int64_t>(writers.first.size()) ||
-          writers.first[static_cast<size_t>(e)] == 0)
+      if (!failed || e < 0 || e >= entry.second.elements) return;
+      const Result<uint32_t> writer = launch.writer(entry.first, e);
+      if (!writer) {
+        failed = tl::unexpected<Diag>(writer.error());
         return;
-      ctas.insert(writers.first[static_cast<size_t>(e)] - 1);
-      auto more = writers.more.find(e);
-      if (more != writers.more.end()) ctas.insert(more->second.begin(), more->second.end());
+      }
+      if (*writer == 0) return;
+      ctas.insert(*writer - 1);
+      if (const auto* more = entry.second.map.more(e)) ctas.insert(more->begin(), more->end());
     });
+    ASSAY_CHECK(failed);
   }
   if (!cover->complete) {  // stores that depend on data: any CTA may write
     for (uint32_t c = 0; c < launch.num_ctas(); ++c) ctas.insert(c);
