@@ -199,11 +199,14 @@ class FieldDomain {
     uint32_t left = 0, right = 0;
     bool is_max = true, forced = false;
     Pair image;
+    uint64_t sum = 0;  // of the hashes of its leaves, with repetitions
+    uint32_t count = 1;
   };
   // What is known about images beyond the images themselves.
   struct Facts {
     Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
     std::vector<LazyNode> lazy{1};
+    std::unordered_map<uint64_t, Pair> extrema;  // of lazy nodes by their leaves
     MaxSets maxes, mins, args{0x6a26};
     ImageMap<Pair> literals;     // by type and bits
     ImageMap<double> exponents;  // image of a set or leaf of one -> its e image

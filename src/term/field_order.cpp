@@ -109,7 +109,7 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
 }
 
 uint32_t FieldDomain::lazy_leaf(bool is_max, Pair p) {
-  facts_.lazy.push_back({0, 0, is_max, true, p});
+  facts_.lazy.push_back({0, 0, is_max, true, p, mix64(std::bit_cast<uint64_t>(p.v) ^ seed_), 1});
   return static_cast<uint32_t>(facts_.lazy.size()) - 1;
 }
 
@@ -117,6 +117,13 @@ uint32_t FieldDomain::lazy_leaf(bool is_max, Pair p) {
 FieldDomain::Pair FieldDomain::force(uint32_t node) {
   if (facts_.lazy[node].forced) return facts_.lazy[node].image;
   const bool is_max = facts_.lazy[node].is_max;
+  // The lanes of a butterfly reach one set by as many trees.
+  const uint64_t key = mix64(facts_.lazy[node].sum ^ (uint64_t{facts_.lazy[node].count} << 1) ^
+                             static_cast<uint64_t>(is_max));
+  if (auto known = facts_.extrema.find(key); known != facts_.extrema.end()) {
+    facts_.lazy[node].forced = true;
+    return facts_.lazy[node].image = known->second;
+  }
   std::vector<Pair> leaves;
   std::vector<uint32_t> stack = {node};
   while (!stack.empty()) {
@@ -141,8 +148,8 @@ FieldDomain::Pair FieldDomain::force(uint32_t node) {
     r = pair_of(sets.join_all(images));
   }
   facts_.lazy[node].forced = true;
-  facts_.lazy[node].image = r;
-  return r;
+  facts_.extrema[key] = r;
+  return facts_.lazy[node].image = r;
 }
 
 void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask) {
@@ -179,7 +186,8 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
         if (na == nb) {
           r = {static_cast<double>(na), 0};
         } else {
-          facts_.lazy.push_back({na, nb, is_max, false, {}});
+          const LazyNode &x = facts_.lazy[na], &y = facts_.lazy[nb];
+          facts_.lazy.push_back({na, nb, is_max, false, {}, x.sum + y.sum, x.count + y.count});
           r = {static_cast<double>(facts_.lazy.size() - 1), 0};
         }
         lazy |= bit;
