@@ -184,7 +184,7 @@ bool AccessRecorder::read_cell_fast(ShadowPage* page, uint32_t cell, uint32_t la
 }
 
 void AccessRecorder::same(uint64_t offset, uint32_t lanes) {
-  if (a_.kind == AccessKind::Write) lanes = 1u << (31 - std::countl_zero(lanes));
+  if (a_.kind == AccessKind::Write) lanes = std::bit_floor(lanes);
   const uint64_t begin = offset;
   uint32_t left = a_.bytes;
   const uint32_t shift = cell_shift(offset, a_.bytes);

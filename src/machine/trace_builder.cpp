@@ -312,11 +312,11 @@ NodeId TraceBuilder::input(InputPayload in) {
   return n;
 }
 
-NodeId TraceBuilder::lookup(LookupPayload in) {
+NodeId TraceBuilder::lookup(const LookupPayload& in) {
   Op o;
   o.kind = NodeKind::Lookup;
   o.type = in.type;
-  trace.lookups.push_back(std::move(in));
+  trace.lookups.push_back(in);
   return raw(intern(o), static_cast<NodeId>(trace.lookups.size() - 1));
 }
 

@@ -50,7 +50,7 @@ class TraceBuilder {
   // type.
   NodeId gather(const std::array<NodeId, kLanes>& node, const LaneMap& lane);
   NodeId input(InputPayload in);
-  NodeId lookup(LookupPayload in);
+  NodeId lookup(const LookupPayload& in);
 
   // Select, predicate logic: with rules. Pred operands may be kNoNode in `land` (true).
   NodeId select(NodeId cond, NodeId a, NodeId b, uint32_t pc);

@@ -180,7 +180,7 @@ class Tracer {
                    Ty type);
 
   // tracer_region.cpp
-  Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, Entry at,
+  Status run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, const Entry& at,
                     uint32_t* exited, Entry* joined);
   Status run_block(Exec& exec, Cta& cta, Warp& w, Entry e, uint32_t end, uint32_t* exited);
   Status split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, const Entry& e, uint32_t end,

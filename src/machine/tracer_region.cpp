@@ -286,7 +286,7 @@ Status Tracer::run_block(Exec& exec, Cta& cta, Warp& w, Entry e, uint32_t end, u
 // Runs everything between `branch` (at the end of block at.block) and its post-dominator; *joined:
 // the lanes there, whose values are in the registers again. Lanes that exit inside are added to
 // *exited (only where the region reaches the kernel's end: then all lanes do).
-Status Tracer::run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, Entry at,
+Status Tracer::run_region(Exec& exec, Cta& cta, Warp& w, const MicroOp& branch, const Entry& at,
                           uint32_t* exited, Entry* joined) {
   uint32_t end = k_.blocks[at.block].ipdom;
   NodeId outer_path = path_;

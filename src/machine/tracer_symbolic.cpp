@@ -195,7 +195,7 @@ NodeId Tracer::global_lookup(const MicroOp& op, uint32_t mask, const AffineAddr&
     for (uint32_t l = 0; l < 32; ++l) {
       if ((mask >> l) & 1) p.base[l] = floor_div(a.base[l] + offset + i * es - base, es);
     }
-    part.push_back(b_.lookup(std::move(p)));
+    part.push_back(b_.lookup(p));
   }
   while (part.size() > 1) {
     std::vector<NodeId> next;

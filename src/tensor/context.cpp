@@ -189,7 +189,7 @@ bool Context::flag(std::string_view name, bool otherwise) const {
 std::string Context::str(std::string_view name, std::string otherwise) const {
   const Arg* a = find(name);
   auto* s = a ? std::get_if<std::string>(a) : nullptr;
-  return s ? *s : otherwise;
+  return s ? *s : std::move(otherwise);
 }
 
 Shape Context::ints(std::string_view name) const {

@@ -179,7 +179,7 @@ Arg arg_of(int32_t t) {
   return Recorder::get().view(t);
 }
 
-Outs emit(const std::string& op, std::vector<Arg> args, const std::vector<int32_t>& dest) {
+Outs emit(const std::string& op, const std::vector<Arg>& args, const std::vector<int32_t>& dest) {
   Recorder& r = Recorder::get();
   const tensor::OpRow* row = find_row(op);
   if (row == nullptr) r.unsupported("the operator " + op);
@@ -263,7 +263,7 @@ Outs emit_by_name(const std::string& name, std::vector<Arg> args,
   }
   while (args.size() > best->schema.parameters.size()) args.pop_back();
   const tensor::Schema& s = best->schema;
-  return emit(s.overload.empty() ? s.name : s.name + "." + s.overload, std::move(args), dest);
+  return emit(s.overload.empty() ? s.name : s.name + "." + s.overload, args, dest);
 }
 
 int32_t new_empty(const std::vector<int64_t>& sizes, DType dtype, bool cuda, program::Init init) {

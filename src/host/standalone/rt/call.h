@@ -36,7 +36,8 @@ Call decode(const char* name, const assay_abi::Value* values, size_t n, size_t m
 
 // Records `op` (ATen name with overload) and returns handles of its new outputs. dest[k], if given
 // and not -1, is an existing tensor that output k is written to.
-Outs emit(const std::string& op, std::vector<Arg> args, const std::vector<int32_t>& dest = {});
+Outs emit(const std::string& op, const std::vector<Arg>& args,
+          const std::vector<int32_t>& dest = {});
 // Finds the overload of aten::<name> that the arguments fit, and records it.
 Outs emit_by_name(const std::string& name, std::vector<Arg> args,
                   const std::vector<int32_t>& dest = {});
