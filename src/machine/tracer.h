@@ -87,6 +87,7 @@ class Tracer {
   bool bits_under_condition(Warp& w, const MicroOp& op, uint32_t mask);
   bool alu(Warp& w, const MicroOp& op, uint32_t mask);
   NodeId alu_node(Warp& w, const MicroOp& op, uint32_t mask);
+  NodeId clamp(NodeId n, Ty from, Ty to, uint32_t pc);
   NodeId int_on_float(Warp& w, const MicroOp& op, uint32_t mask);
   NodeId permute_node(Warp& w, const MicroOp& op, uint32_t mask);
   bool mad(Warp& w, const MicroOp& op, uint32_t mask);

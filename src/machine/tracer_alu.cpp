@@ -1,6 +1,7 @@
 // The trace domain: arithmetic, comparisons, moves, warp operations on data.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "machine/tracer.h"
 
@@ -196,11 +197,37 @@ NodeId Tracer::alu_node(Warp& w, const MicroOp& op, uint32_t mask) {
     // Halves of a word that are zero-extended and so on stay recognisable.
     if (!is_signed(from)) return b_.convert(x[0], op.type);
   }
+  // Saturation in words of the integers, which every domain knows: sums of 64 bits, then clamped.
+  if (op.mods.sat && op.fn == Fn::CvtII) return clamp(x[0], op.mods.type2, op.type, op.pc);
+  if (op.mods.sat && (op.fn == Fn::IAdd || op.fn == Fn::ISub)) {
+    const bool s = is_signed(op.type);
+    const NodeId sum = b_.apply(op.fn, Ty::S64, {}, op.pc, widen(x[0], s), widen(x[1], s));
+    return clamp(sum, Ty::S64, op.type, op.pc);
+  }
   if (op.fn == Fn::Bfi) {
     b_.trace.extra.push_back({x[2], x[3]});
     return b_.raw(op_id(op), x[0], x[1], static_cast<NodeId>(b_.trace.extra.size() - 1));
   }
   return b_.raw(op_id(op), x[0], x[1], x[2]);
+}
+
+// The nearest number of type `to`; bounds that type `from` has anyway are left out.
+NodeId Tracer::clamp(NodeId n, Ty from, Ty to, uint32_t pc) {
+  const auto high = [](Ty t) { return ~uint64_t{0} >> (64 - bits(t) + (is_signed(t) ? 1 : 0)); };
+  const auto low = [](Ty t) {
+    return is_signed(t) ? std::numeric_limits<int64_t>::min() >> (64 - bits(t)) : int64_t{0};
+  };
+  if (high(to) < high(from)) {
+    n = b_.apply(Fn::IMin, from, {}, pc, n, b_.constant(from, high(to)));
+  }
+  if (low(to) > low(from)) {
+    const uint64_t all = ~uint64_t{0} >> (64 - bits(from));
+    n = b_.apply(Fn::IMax, from, {}, pc, n,
+                 b_.constant(from, static_cast<uint64_t>(low(to)) & all));
+  }
+  Mods m;
+  m.type2 = from;
+  return from == to ? n : b_.apply(Fn::CvtII, to, m, pc, n);
 }
 
 // Sign bit games on floats: and 0x7fffffff is abs, xor 0x80000000 is neg.

@@ -341,6 +341,30 @@ TEST(Nodes, CompareAndSelectBecomesMaximum) {
   EXPECT_EQ(op.mods.imm, 1);
 }
 
+// Domains know integers without a width: only minimum and maximum say where a result saturates.
+TEST(Nodes, IntegerSaturationIsAClamp) {
+  for (const char* body :
+       {"add.sat.s32 %r3, %r1, %r2;", "sub.sat.s32 %r3, %r1, %r2;", "cvt.sat.s8.s32 %r3, %r1;"}) {
+    Rig r;
+    ASSERT_TRUE(r.load(kernel("ld.global.s32 %r1, [%rd5];\nld.global.s32 %r2, [%rd2];\n" +
+                              std::string(body) + "\nst.global.s32 [%rd4], %r3;\n"),
+                       32, Ty::S32))
+        << body;
+    auto t = r.trace();
+    ASSERT_TRUE(t) << body << t.error().message;
+    int lower = 0, upper = 0;
+    for (const Node& n : t->nodes) {
+      const Op& op = t->ops[n.op];
+      if (op.kind != NodeKind::Apply) continue;
+      EXPECT_FALSE(op.mods.sat) << body;
+      upper += op.fn == Fn::IMin;
+      lower += op.fn == Fn::IMax;
+    }
+    EXPECT_EQ(lower, 1) << body;
+    EXPECT_EQ(upper, 1) << body;
+  }
+}
+
 TEST(Nodes, MathCallsKeepTheirName) {
   Rig r;
   std::string decl = ".extern .func (.param .b32 func_retval0) assay_expf (.param .b32 a0);\n";

@@ -1,4 +1,5 @@
-// Traces against concrete runs, on kernels that nvcc compiled (kernels/basic.cu).
+// Traces against concrete runs, on kernels that nvcc compiled (kernels/basic.cu) and
+// on one written in PTX (kernels/saturate.ptx).
 #include "tests/unit/machine/machine_test_util.h"
 
 namespace assay::machine::test {
@@ -137,6 +138,13 @@ std::vector<Case> cases() {
        {in(128, Ty::F32, -1, 1), out(128, Ty::S32), out(128)},
        {Buf{0}, Buf{1}, Buf{2}, 128}},
       {f, "sign_bits", {2, 1, 1}, {64, 1, 1}, {in(100), out(200)}, {Buf{0}, Buf{1}, 100}},
+      {"saturate.ptx",
+       "saturate",
+       {2, 1, 1},
+       {64, 1, 1},
+       {in(100, Ty::S32, -2147483648.0, 2147483647.0),
+        in(100, Ty::S32, -2147483648.0, 2147483647.0), out(1300, Ty::S32)},
+       {Buf{0}, Buf{1}, Buf{2}, 100}},
   };
 }
 

@@ -86,6 +86,18 @@ TEST(Parse, Modifiers) {
   EXPECT_EQ(i.types[1], Ty::F32);
 }
 
+// Their own rows of the table, and a modifier all the same.
+TEST(Parse, SaturationOfIntegers) {
+  auto m = parse(kernel("add.sat.s32 %r1, %r2, %r3; sub.sat.s32 %r1, %r2, %r3;"
+                        "mad.hi.sat.s32 %r1, %r2, %r3, %r1; mad24.hi.sat.s32 %r1, %r2, %r3, %r1;"
+                        "add.s32 %r1, %r2, %r3;"),
+                 "t");
+  ASSERT_TRUE(m) << format_diag(m.error());
+  const auto& body = m->functions[0].body;
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(body[i].mods.sat()) << i;
+  EXPECT_FALSE(body[4].mods.sat());
+}
+
 TEST(Parse, FormsByOperands) {
   auto m = parse(kernel("mov.b32 %r1, %r2; mov.b32 %r1, {%rs1, %rs2}; mov.b32 {%rs1, _}, %r1;"
                         "mov.b32 %r1, %f1; mov.b32 %r1, 0f3F800000; mov.u32 %r1, %laneid;"),
