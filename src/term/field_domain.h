@@ -30,6 +30,7 @@ struct Obligation {
 class FieldDomain {
  public:
   static constexpr bool kExact = true;  // a product may be fused with a sum
+  static constexpr bool kHoldsNan = false;
   struct Row {
     alignas(64) double v[kRow];
     alignas(64) double e[kRow];

@@ -361,10 +361,11 @@ void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row
     }
   };
   auto emit = [&](double v, double e) { out.v[l] = v, out.e[l] = e; };
-  if (total > (1u << 20)) {  // only the ends can decide it cheaply
-    const bool first = holds(f.lo), last = holds(f.hi - 1);
-    const bool point = fn == Fn::Eq || fn == Fn::Equ || fn == Fn::Ne || fn == Fn::Neu;
-    if (!point && first == last) return emit(first, first);
+  // An order between an affine form and a constant: equal ends decide it.
+  const bool first = holds(f.lo), last = holds(f.hi - 1);
+  const bool point = fn == Fn::Eq || fn == Fn::Equ || fn == Fn::Ne || fn == Fn::Neu;
+  if (!point && first == last) return emit(first, first);
+  if (total > (1u << 20)) {  // too many to look at
     const double h = to_element(
         mix64(std::bit_cast<uint64_t>(f.symbol.v) ^
               mix64(static_cast<uint64_t>(k * 64) + static_cast<uint64_t>(fn)) ^
@@ -660,8 +661,9 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
     const IntForm* known = facts_.ints.find(i.v[l]);
     double k = 0;
     if (is_const(i.v[l], &k)) {
-      set_lane(out, l, store.load1(buffer, base[l] + static_cast<int64_t>(k)));
-      return;
+      const int64_t e = base[l] + static_cast<int64_t>(k);
+      if (e >= lo && e < hi) return set_lane(out, l, store.load1(buffer, e));
+      out.undef |= 1u << l;
     }
     if (known != nullptr && known->hi - known->lo <= 4096) {
       const IntForm f = *known;

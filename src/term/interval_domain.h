@@ -16,6 +16,7 @@ namespace assay::term {
 class IntervalDomain {
  public:
   static constexpr bool kExact = false;  // a product may be fused with a sum
+  static constexpr bool kHoldsNan = false;
   struct Row {
     alignas(64) double lo[kRow];
     alignas(64) double hi[kRow];

@@ -1,8 +1,20 @@
 #include "term/nest_eval.h"
 
+#include <cmath>
+
 namespace assay::term {
 
 using tensor::ReduceKind;
+
+uint64_t constant_bits(Ty type, double value) {
+  if (type == Ty::Pred) return value != 0 ? 1 : 0;
+  const uint64_t all = ~uint64_t{0} >> (64 - bits(type));
+  const uint64_t highest = is_signed(type) ? all >> 1 : all;
+  if (std::isnan(value)) return 0;
+  if (value >= std::ldexp(1.0, 63)) return highest;
+  if (value <= -std::ldexp(1.0, 63)) return is_signed(type) ? highest + 1 : 0;
+  return static_cast<uint64_t>(static_cast<int64_t>(value)) & all;
+}
 
 Fn reduce_fn(ReduceKind kind, Ty type) {
   const bool fl = is_float(type);

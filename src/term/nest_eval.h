@@ -15,6 +15,7 @@ Fn reduce_fn(tensor::ReduceKind kind, Ty type);
 bool is_arg(tensor::ReduceKind kind);
 // The value of a reduction without terms.
 double neutral_element(const tensor::Nest& nest);
+uint64_t constant_bits(Ty type, double value);  // of an integer type
 
 template <class D>
 class NestEval {
@@ -76,6 +77,7 @@ class NestEval {
   void fill(size_t read, Reader& r, int j, int n, bool across);
   void read_indirect(const tensor::Access& access, const Terms& space, const Terms& reduction,
                      int j, bool across, uint32_t& mask, Row& out);
+  Row scaled_index(const tensor::Access& access, uint32_t mask);
   void pad(size_t read, uint32_t ok, Row& out);
   bool body(Batch& b, int j, bool across, uint32_t& mask);
   void step(Batch& b, int j, bool across);
@@ -122,16 +124,15 @@ void NestEval<D>::prepare_values(const std::vector<BodyNode>& nodes, Values& val
   }
 }
 
-// An extremum without terms is infinite for integers too.
+// Integers are truncated; infinities become their extremes.
 template <class D>
 void NestEval<D>::constant(Ty type, double value, Row& out) {
-  if (is_float(type) || __builtin_isinf(value)) {
-    domain_.set_number(is_float(type) ? type : Ty::F64, value, out);
+  if (is_float(type)) {
+    domain_.set_number(type, value, out);
     return;
   }
-  int64_t ints[kRow];
-  std::fill_n(ints, kRow, static_cast<int64_t>(value));
-  domain_.set_integer(ints, out);
+  domain_.set_bits(constant_bits(type, value), out);
+  domain_.fix_type(type, out, 0xffffffffu);
 }
 
 template <class D>
@@ -322,12 +323,11 @@ void NestEval<D>::fill(size_t k, Reader& r, int j, int n, bool across) {
   pad(k, r.ok, r.row);
 }
 
-// base + index * stride; an index outside [lo, hi) lies outside the domain.
 template <class D>
 void NestEval<D>::read_indirect(const tensor::Access& access, const Terms& space,
                                 const Terms& reduction, int j, bool across, uint32_t& mask,
                                 Row& out) {
-  int64_t elements[kRow], strides[kRow];
+  int64_t elements[kRow];
   mask &= across ? place_iterations(access, space, reduction, elements)
                  : place_results(access, space, reduction, j, elements);
   if (mask == 0) return;
@@ -336,13 +336,56 @@ void NestEval<D>::read_indirect(const tensor::Access& access, const Terms& space
     store_.load(buffers_[operand], elements, mask, out);
     return;
   }
-  const Row& index = *reads_[static_cast<size_t>(access.index_read)];
-  std::fill_n(strides, kRow, access.index_stride);
-  Row stride, scaled;
-  domain_.set_integer(strides, stride);
-  domain_.apply(Fn::IMul, Ty::S64, {}, &index, &stride, nullptr, nullptr, scaled, mask);
-  domain_.lookup(store_, buffers_[operand], types_[operand], scaled, elements, INT64_MIN, INT64_MAX,
-                 mask, out);
+  const Row scaled = scaled_index(access, mask);
+  // An index outside [lo, hi) lies outside the domain: undefined. The bounds of the element differ
+  // from lane to lane as the bases do.
+  const int64_t first = access.index_lo * access.index_stride;
+  const int64_t last = (access.index_hi - 1) * access.index_stride;
+  for (uint32_t rest = mask; rest != 0;) {
+    const int64_t base = elements[__builtin_ctz(rest)];
+    uint32_t same = 0;
+    for (uint32_t m = rest; m != 0; m &= m - 1)
+      if (elements[__builtin_ctz(m)] == base) same |= m & -m;
+    Row part;
+    domain_.lookup(store_, buffers_[operand], types_[operand], scaled, elements,
+                   base + std::min(first, last), base + std::max(first, last) + 1, same, part);
+    if (rest == mask) {
+      out = part;
+    } else {
+      for (uint32_t m = same; m != 0; m &= m - 1)
+        D::copy_lane(part, __builtin_ctz(m), out, __builtin_ctz(m));
+    }
+    rest &= ~same;
+  }
+}
+
+// index * stride, negative indices counted from the end where the access wraps.
+template <class D>
+typename D::Row NestEval<D>::scaled_index(const tensor::Access& access, uint32_t mask) {
+  auto number = [&](int64_t value) {
+    int64_t ints[kRow];
+    std::fill_n(ints, kRow, value);
+    Row row;
+    domain_.set_integer(ints, row);
+    return row;
+  };
+  auto apply = [&](Fn fn, const Mods& mods, const Row& a, const Row& b, const Row& c) {
+    Row row;
+    domain_.clear(row);
+    domain_.apply(fn, Ty::S64, mods, &a, &b, &c, nullptr, row, mask);
+    return row;
+  };
+  const auto k = static_cast<size_t>(access.index_read);
+  Row index = *reads_[k];
+  Mods from;
+  from.type2 = types_[static_cast<size_t>(nest_->reads[k].operand)];
+  if (from.type2 != Ty::S64) index = apply(Fn::CvtII, from, index, index, index);
+  if (access.index_wrap > 0) {
+    const Row negative = apply(Fn::Lt, {}, index, number(0), index);
+    const Row wrapped = apply(Fn::IAdd, {}, index, number(access.index_wrap), index);
+    index = apply(Fn::Select, {}, negative, wrapped, index);
+  }
+  return apply(Fn::IMul, {}, index, number(access.index_stride), index);
 }
 
 // Evaluates the nodes of the body; body_.at.back() is the value (with fused_: its factors only).
@@ -414,9 +457,17 @@ void NestEval<D>::accumulate_arg(Batch& b, int j, uint32_t mask) {
   domain_.set_integer(ints, index);
   const uint32_t fresh = mask & ~b.started, old = mask & b.started;
   if (old != 0) {  // first best: strictly better replaces
+    const bool max = nest_->reduce == tensor::ReduceKind::ArgMax;
     Row better, where;
-    domain_.apply(nest_->reduce == tensor::ReduceKind::ArgMax ? Fn::Gt : Fn::Lt, type, {}, &value,
-                  b.acc, nullptr, nullptr, better, old);
+    if (D::kHoldsNan && is_float(type) && nest_->nan_propagates) {  // the first NaN is best
+      Row replaces, open;
+      domain_.apply(max ? Fn::Gtu : Fn::Ltu, type, {}, &value, b.acc, nullptr, nullptr, replaces,
+                    old);
+      domain_.apply(Fn::Num, type, {}, b.acc, b.acc, nullptr, nullptr, open, old);
+      domain_.apply(Fn::PAnd, Ty::Pred, {}, &replaces, &open, nullptr, nullptr, better, old);
+    } else {
+      domain_.apply(max ? Fn::Gt : Fn::Lt, type, {}, &value, b.acc, nullptr, nullptr, better, old);
+    }
     domain_.apply(Fn::Select, type, {}, &better, &value, b.acc, nullptr, *b.next, old);
     domain_.apply(Fn::Select, Ty::S64, {}, &better, &index, &b.arg, nullptr, where, old);
     keep(b, *b.next, old, *b.acc);
@@ -471,8 +522,8 @@ void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
   const Row* result = &value;
   if ((b.mask & ~started) != 0) {
     Row neutral;
-    constant(nest.acc_type == Ty::None ? nest.out_type : nest.acc_type, neutral_element(nest),
-             neutral);
+    constant(nest.reduce == tensor::ReduceKind::None ? nest.out_type : nest.acc_type,
+             neutral_element(nest), neutral);
     complete = value;
     for (uint32_t m = b.mask & ~started; m != 0; m &= m - 1)
       D::copy_lane(neutral, __builtin_ctz(m), complete, __builtin_ctz(m));

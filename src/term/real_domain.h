@@ -16,6 +16,7 @@ namespace assay::term {
 class RealDomain {
  public:
   static constexpr bool kExact = false;  // a product may be fused with a sum
+  static constexpr bool kHoldsNan = false;
   struct Row {
     alignas(64) double v[kRow];
     alignas(64) double m[kRow];

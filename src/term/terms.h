@@ -51,6 +51,7 @@ class TermDag {
 class TermDomain {
  public:
   static constexpr bool kExact = false;  // a product may be fused with a sum
+  static constexpr bool kHoldsNan = false;
   struct Row {
     uint64_t t[kRow];  // term ids; raw lanes: bits
     uint32_t raw = 0, undef = 0;
