@@ -47,7 +47,15 @@ def read_source(path: Path) -> str:
 
 def export(args: argparse.Namespace) -> dict[str, Any]:
     """The program set of docs/program_schema.md."""
-    from assay.trace import Options, trace  # imports torch
+    try:
+        from assay.trace import Options, trace  # imports torch
+    except ModuleNotFoundError as error:
+        if (error.name or "assay").partition(".")[0] == "assay":
+            raise
+        raise InvalidError(
+            f"{sys.executable} has no module '{error.name}': ASSAY_PYTHON must name a Python with "
+            "the packages of requirements.txt"
+        ) from error
 
     source = read_source(args.ref)
     options = Options(evaluate=args.eval, function=args.fn, seed=args.seed)

@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from assay.errors import ExportError, InvalidError
+from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.shapes import apply_changes
 
 # Inputs up to this many elements are made for real (values of integers, ranges of floats).
@@ -52,11 +52,19 @@ def last_lines(error: BaseException, path: Path) -> str:
 
 @contextlib.contextmanager
 def blamed_on_reference(what: str, path: Path) -> Iterator[None]:
-    """Exceptions of user code become Invalid errors; exits of user code too."""
+    """Exceptions of user code become Invalid errors; exits of user code too. A module that is not
+    installed makes it Unsupported."""
     try:
         yield
     except (ExportError, MemoryError, KeyboardInterrupt):
         raise
+    except ModuleNotFoundError as error:
+        if error.name is None:
+            raise InvalidError(f"{path.name}: {what} raised {last_lines(error, path)}") from error
+        raise UnsupportedError(
+            f"{path.name} cannot be exported: it imports '{error.name}', which is not installed "
+            f"for {sys.executable}"
+        ) from error
     except (Exception, SystemExit) as error:
         raise InvalidError(f"{path.name}: {what} raised {last_lines(error, path)}") from error
 

@@ -218,7 +218,11 @@ ERRORS = {
     "no_model": ("import torch\ndef get_inputs(): return []\n", 4, "no class Model"),
     "no_inputs": (simple("return x").replace("get_inputs", "inputs"), 4, "no function get_inputs"),
     "syntax": ("def f(:\n", 4, "invalid syntax"),
-    "import": ("import surely_not_there\n", 4, "No module named 'surely_not_there'"),
+    "import": (
+        "import surely_not_there\n",
+        3,
+        "cannot be exported: it imports 'surely_not_there', which is not installed",
+    ),
     "inputs": (simple("return x", shape="3, 1 // 0"), 4, "get_inputs raised ZeroDivisionError"),
     "forward": (simple("return x @ x"), 4, "forward raised RuntimeError"),
     "constructor": (module("raise ValueError('no')", "return x", ""), 4, "Model(...) raised"),
@@ -302,6 +306,27 @@ def test_module_integers() -> None:
     source = "a = 3\nb: int = 4\nc, d = 5, 6\ne = (7, 8)\nf = a * 2\ng = True\nh = 1.0\n"
     want = {"a": 3, "b": 4, "c": 5, "d": 6, "e[0]": 7, "e[1]": 8}
     assert shapes.module_integers(source) == want
+
+
+def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:
+    ref, out = tmp_path / "ref.py", tmp_path / "out.json"
+    ref.write_text(REFERENCES["relu"])
+    code = (
+        "import sys; sys.modules['torch'] = None; from assay import export; "
+        f"sys.exit(export.main([{str(ref)!r}, '-o', {str(out)!r}, '--no-cache']))"
+    )
+    environment = {"PYTHONPATH": str(ROOT / "python")}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    error = json.loads(out.read_text())["error"]
+    assert (result.returncode, error["kind"]) == (4, "invalid"), result.stderr
+    assert "no module 'torch': ASSAY_PYTHON must name" in error["message"]
+
+
+def test_references_that_import_einops(tmp_path: Path) -> None:  # as KernelBench level 3 does
+    text = simple("return rearrange(x, 'b (h d) -> h b d', h=2)")
+    code, out = export_text(tmp_path, "from einops import rearrange\n" + text)
+    assert code == 0, out
+    assert out["programs"][0]["outputs"], out
 
 
 def test_cache_needs_no_torch(tmp_path: Path) -> None:
