@@ -1,4 +1,6 @@
 // f64 arithmetic in every rounding mode: exact significands in 128-bit integers, one rounding.
+#include <cassert>
+
 #include "base/ieee_impl.h"
 
 namespace assay::ieee {
@@ -33,6 +35,7 @@ uint64_t infinity(bool negative) { return zero(negative) | F64::kInf; }
 
 uint64_t pack(bool negative, int e, U128 m, bool sticky, Round round) {  // m != 0
   const int top = top_bit(m);
+  assert(top >= 0);
   uint64_t hi;
   if (top >= 63) {
     const int shift = top - 63;
