@@ -65,7 +65,7 @@ class Decoder {
   bool is_wide(RegRef r) const { return r && file_of(r) == RegFile::Double; }
   std::optional<uint64_t> symbol_address(const ptx::SymbolRef& s);
 
-  // decode_ops.cpp, decode_mem.cpp, decode_ctl.cpp: one instruction.
+  // decode_ops.cpp and one file a family: one instruction.
   void instr();
   bool int_op();
   bool float_op();
@@ -119,8 +119,47 @@ class Decoder {
   bool too_big_ = false;
 };
 
-// CtaIndependent helpers of the decoder.
-Fn compare_fn(ptx::Cmp cmp);
 Ty unsigned_of(Ty t);
+
+// Rows whose micro-operation is one Fn on operands of one type.
+struct SimpleRow {
+  ptx::Op op;
+  Fn fn;
+  uint8_t arity;
+};
+template <size_t n>
+const SimpleRow* find_row(const SimpleRow (&rows)[n], ptx::Op op) {
+  for (const SimpleRow& s : rows) {
+    if (s.op == op) return &s;
+  }
+  return nullptr;
+}
+
+template <class Body>
+void Decoder::per_half(Ty half, RegRef dst, const std::vector<RegRef>& src, Body body) {
+  RegRef out[2];
+  std::vector<RegRef> part[2];
+  for (RegRef s : src) {
+    RegRef lo = temp(half), hi = temp(half);
+    MicroOp& op = emit(OpKind::Unpack);
+    op.vec = 2;
+    op.src[0] = s;
+    op.num_src = 1;
+    op.type = unsigned_of(half);
+    op.vecs = static_cast<uint32_t>(k_.vecs.size());
+    k_.vecs.push_back(lo);
+    k_.vecs.push_back(hi);
+    part[0].push_back(lo);
+    part[1].push_back(hi);
+  }
+  for (int h = 0; h < 2; ++h) out[h] = body(part[h]);
+  MicroOp& op = emit(OpKind::Pack);
+  op.vec = 2;
+  op.dst = dst;
+  op.type = unsigned_of(half);
+  op.vecs = static_cast<uint32_t>(k_.vecs.size());
+  k_.vecs.push_back(out[0]);
+  k_.vecs.push_back(out[1]);
+}
 
 }  // namespace assay::machine
