@@ -19,6 +19,19 @@ struct RegState {
   uint32_t nmask = 0;
 };
 
+// Integer types and bits of values of n bytes.
+inline uint64_t width_keep(uint32_t n) {
+  return n >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * n)) - 1;
+}
+inline Ty int_type(uint32_t n) {
+  return n == 1 ? Ty::U8 : n == 2 ? Ty::U16 : n == 4 ? Ty::U32 : Ty::U64;
+}
+inline uint64_t extend(uint64_t v, Ty t) {  // by the sign of a signed type
+  uint32_t n = bits(t);
+  if (is_signed(t) && n < 64 && ((v >> (n - 1)) & 1)) v |= ~uint64_t{0} << n;
+  return v;
+}
+
 class Tracer {
  public:
   static constexpr bool kData = true;
@@ -102,7 +115,7 @@ class Tracer {
   bool redux(Warp& w, const MicroOp& op, uint32_t mask);
   uint32_t op_id(const MicroOp& op);
 
-  // tracer_mem.cpp
+  // tracer_mem.cpp, tracer_base.cpp, tracer_cells.cpp, tracer_store.cpp
   bool load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool load_word(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,

@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kMaxCandidates = 64;
 constexpr size_t kMaxBins = 1024;  // of atomic additions
 
-Ty int_type(uint32_t n) { return n == 1 ? Ty::U8 : n == 2 ? Ty::U16 : n == 4 ? Ty::U32 : Ty::U64; }
-
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 }  // namespace
