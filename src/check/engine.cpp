@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/deadline.h"
 #include "check/check.h"
 #include "check/local.h"
 #include "check/order.h"
@@ -62,8 +63,15 @@ class ShapeCheck {
 
   ShapeResult run() {
     out_.change = pair_.change;
-    const Status status = body();
+    const Deadline until(budget_.deadline);
+    Status status;
+    try {
+      status = body();
+    } catch (const Late&) {
+      status = fail(DiagKind::Limit, "no time left");
+    }
     if (!status) {
+      budget_.lap("given up");
       LocationResult r;
       const Diag& d = status.error();
       r.kind = d.kind == DiagKind::Unsupported ? VerdictKind::Unsupported : VerdictKind::Unknown;
@@ -117,7 +125,12 @@ class ShapeCheck {
     ASSAY_CHECK(races(c_plan, where));
     ASSAY_CHECK(streams(c_plan, where));
     definedness(diff, c_plan);
-    quality(diff);
+    try {
+      quality(diff);
+    } catch (const Late&) {
+      verdict_.findings.push_back(
+          {"note", Severity::Info, "no time left to look at rounding and special values", {}});
+    }
     budget_.lap("search");
     return {};
   }
@@ -674,7 +687,7 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
   const auto total =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_s));
   for (size_t k = 0; k < pairs.size(); ++k) {
-    if (k > 0 && Clock::now() - start > total / 2) {
+    if (k > 0 && Clock::now() - start > total * 8 / 10) {
       v.findings.push_back({"note",
                             Severity::Info,
                             fmt::format("no time left for the altered shape {}", pairs[k].change),
@@ -682,7 +695,8 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
       continue;
     }
     Budget budget;
-    budget.deadline = start + total;
+    // What the given shape leaves unanswered, smaller ones may still tell.
+    budget.deadline = start + (k == 0 && pairs.size() > 1 ? total * 6 / 10 : total);
     budget.timings = &v.timings;
     budget.prefix = pairs[k].change.empty() ? "" : pairs[k].change + ": ";
     ShapeCheck one(pairs[k], options, v, budget, k == 0);

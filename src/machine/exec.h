@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/deadline.h"
 #include "machine/bits.h"
 #include "machine/run.h"
 #include "machine/warp.h"
@@ -126,6 +127,9 @@ class Executor {
   }
 
   // Lets each warp run until it blocks, has ended, or has used its share.
+  static constexpr uint64_t kStepsBetweenChecks = 1 << 16;
+  uint64_t unchecked_ = 0;
+
   Status turn(Cta& cta, uint64_t quantum) {
     bool progress = false;
     for (size_t i = 0; i < cta.warps.size(); ++i) {
@@ -133,7 +137,13 @@ class Executor {
       if (w.done() || !w.pick_other()) continue;
       progress = true;
       uint64_t share = std::min(quantum, spin_share());
+      const uint64_t before = steps_left_;
       ASSAY_CHECK(run_warp(cta, w, share));
+      unchecked_ += before - steps_left_ + 1;
+      if (unchecked_ > kStepsBetweenChecks) {
+        unchecked_ = 0;
+        if (Deadline::passed()) return fail(DiagKind::Limit, "no time left to run the launch");
+      }
     }
     if (progress || !cta.threads) return {};
     if (release_waiting(cta) || release_warp_barriers(cta)) return {};

@@ -93,6 +93,7 @@ void show_result(std::string& out, const LocationResult& r, std::string_view sai
                  const TextOptions& options) {
   Paint paint{options.color};
   std::string what = place(clean(r.location.output_name), r.location.index);
+  if (what.empty()) what = "all locations";
   if (said.find(r.reason) == std::string_view::npos) what += ": " + clean(r.reason);
   out += fmt::format("{} {}\n", colored(r.kind, heading(r) + ":", paint), paint.bold(what));
   out += where(r.loc, options);

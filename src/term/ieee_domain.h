@@ -13,7 +13,7 @@ namespace assay::term {
 
 class IeeeDomain {
  public:
-  static constexpr bool kExact = false;  // a product may be fused with a sum
+  static constexpr bool kExact = false;    // a product may be fused with a sum
   static constexpr bool kHoldsNan = true;  // NaN is a value, and compares as one
   struct Row {
     alignas(64) uint64_t v[kRow];

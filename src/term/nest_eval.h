@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/deadline.h"
 #include "term/nest_shape.h"
 #include "term/store.h"
 
@@ -26,7 +27,7 @@ class NestEval {
            const std::vector<Ty>& types)
       : domain_(domain), store_(store), buffers_(buffers), types_(types) {}
 
-  // last: nothing reads the results, so what is known of them may be forgotten.
+  // Throws Late. last: nothing reads the results, so what is known of them may be forgotten.
   void run(const NestShape& shape, const tensor::ElemSet& wanted, bool last = false);
 
  private:
@@ -101,6 +102,7 @@ class NestEval {
   std::vector<const Row*> reads_;
   Block block_;
   Values body_, post_;
+  DeadlineCheck late_;
   bool fused_ = false;  // the body's last product goes into the sum
 };
 
@@ -566,6 +568,7 @@ void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
 
 template <class D>
 void NestEval<D>::step(Batch& b, int j, bool across) {
+  late_();
   uint32_t mask = b.mask;
   const bool any = body(b, j, across, mask);
   if (nest_->reduce == tensor::ReduceKind::None) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "machine/trace.h"
 #include "term/store.h"
@@ -35,7 +36,8 @@ class TraceEval {
   using Row = typename D::Row;
   TraceEval(D& domain, Store<D>& store) : domain_(domain), store_(store) {}
 
-  // Evaluates the marked nodes and writes the wanted stores and atomics to the store. last: nothing
+  // Evaluates the marked nodes and writes the wanted stores and atomics to the store. Throws Late.
+  // last: nothing
   // reads what is stored, so what is known of it may be forgotten.
   void run(const machine::Trace& t, const Marks& marks, bool last = false);
 
@@ -121,6 +123,7 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
   if constexpr (kForgets)
     if (last) domain_.keep_facts();
   auto end = t.ctas.begin();
+  DeadlineCheck late;
   for (machine::NodeId id = 1; id < t.nodes.size(); ++id) {
     for (; early && end != t.ctas.end() && end->nodes <= id; ++end) {
       commit_until(t, marks, end->stores, end->atoms);
@@ -129,6 +132,7 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
     }
     const uint32_t mask = marks.lanes[id];
     if (mask == 0) continue;
+    late();
     const uint32_t slot = take();
     Row& out = rows_[slot];
     slot_[id] = slot;
