@@ -1,7 +1,7 @@
 // Text that no compiler wrote: a diagnostic, never a crash, a hang or a huge allocation.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -137,7 +137,7 @@ TEST(Hostile, ManyDiagnosticsAreCapped) {
 
 // Long chains of one kind take time in proportion to their length.
 TEST(Hostile, NoQuadraticTime) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // CPU time: others may share the machine
   std::string labels, locs, scopes, loops;
   for (int k = 0; k < 30000; ++k) {
     const std::string n = std::to_string(k);
@@ -154,8 +154,8 @@ TEST(Hostile, NoQuadraticTime) {
   use(body(locs + "ret;"));
   use(body(scopes + "ret;"));
   use(body(loops + "ret;"));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 60);  // well under a second on an idle machine
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 60);  // well under a second without sanitizers
 }
 
 }  // namespace
