@@ -58,7 +58,7 @@ def export(args: argparse.Namespace) -> dict[str, Any]:
         ) from error
 
     source = read_source(args.ref)
-    options = Options(evaluate=args.eval, function=args.fn, seed=args.seed)
+    options = Options(args.eval, args.fn, args.seed, args.inputs_only)
     try:
         changes = parse_shapes(args.shapes, source)
     except SyntaxError as error:
@@ -88,12 +88,15 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--fn", default="module_fn", help="function whose arguments a .cu takes")
     parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument(
+        "--inputs-only", action="store_true", help="the arguments alone: no steps, no outputs"
+    )
     parser.add_argument("--no-cache", action="store_true")
     return parser.parse_args(argv)
 
 
 def run(args: argparse.Namespace) -> str:
-    options = (args.eval, args.shapes, args.altered, args.fn, args.seed)
+    options = (args.eval, args.shapes, args.altered, args.fn, args.seed, args.inputs_only)
     key = cache.key(read_source(args.ref), args.ref, options)
     if not args.no_cache:
         found = cache.load(key)

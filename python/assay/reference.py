@@ -69,7 +69,16 @@ def blamed_on_reference(what: str, path: Path) -> Iterator[None]:
         raise InvalidError(f"{path.name}: {what} raised {last_lines(error, path)}") from error
 
 
-def load(path: Path, changes: dict[str, int], seed: int) -> Reference:
+class NoModel(torch.nn.Module):
+    """Stands where only get_inputs is given."""
+
+    def forward(self, *inputs: Any) -> None:
+        raise NotImplementedError
+
+
+def load(
+    path: Path, changes: dict[str, int], seed: int, needs_model: bool = True
+) -> Reference:
     """Executes ref.py. Errors: Io, Syntax, Invalid."""
     try:
         source = path.read_text(encoding="utf-8")
@@ -93,6 +102,9 @@ def load(path: Path, changes: dict[str, int], seed: int) -> Reference:
     with blamed_on_reference("loading it", path):
         exec(compile(tree, str(path), "exec"), module.__dict__)
     reference = Reference(path, module, changes)
+    if not needs_model and reference.get("Model") is None:
+        module.Model = NoModel  # type: ignore[attr-defined]
+        module.get_init_inputs = list  # type: ignore[attr-defined]
     model = reference.get("Model")
     if not isinstance(model, type) or not issubclass(model, torch.nn.Module):
         raise InvalidError(f"{path.name}: no class Model derived from torch.nn.Module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,11 @@ class Options:
     evaluate: bool = False  # model.eval()
     function: str = "module_fn"
     seed: int = 42
+    inputs_only: bool = False  # arguments alone; Model may be missing, its operators unknown
+
+
+class _Called(BaseException):
+    """Ends the pass of an inputs-only trace where module_fn is called."""
 
 
 @dataclass
@@ -66,6 +72,8 @@ class Tracer:
         inputs = self._fake_inputs()
         self._fake_state()
         call = _Call()
+        if self.options.inputs_only:
+            return self._arguments_alone(inputs, call)
         result = self._forward(inputs, call)
         functional = call.count == 1
         if call.count > 1:
@@ -85,6 +93,19 @@ class Tracer:
         self._list_init_args()
         self.builder.changed = list(self.reference.changes.items())
         self.builder.remove_dead()
+        return self.builder
+
+    def _arguments_alone(self, inputs: list[Any], call: _Call) -> Builder:
+        if callable(self.reference.get(self.options.function)):
+            with contextlib.suppress(_Called):
+                self._forward(inputs, call)
+        functional = call.count == 1
+        self.builder.form = "functional" if functional else "module"
+        self._settle_roles()
+        self._list_arguments(inputs, call if functional else None)
+        self._list_init_args()
+        self.builder.changed = list(self.reference.changes.items())
+        self.builder.remove_dead()  # what led up to the call
         return self.builder
 
     # --- roots ---
@@ -202,6 +223,8 @@ class Tracer:
             call.bound = ref.bind(function, args, kwargs)
             for key, value in call.bound.items():
                 self._open_computed(key, value)
+            if self.options.inputs_only:
+                raise _Called
             call.result = function(*args, **kwargs)
             return call.result
 
@@ -312,7 +335,7 @@ def trace(path: Path, changes: dict[str, int], options: Options) -> Builder:
     """Errors: as ref.load; Unsupported; Invalid where forward raises an exception of its own."""
     first: ExportError | None = None
     for device in ("cuda", "cpu"):
-        reference = ref.load(path, changes, options.seed)
+        reference = ref.load(path, changes, options.seed, needs_model=not options.inputs_only)
         try:
             return Tracer(reference, options, device).run()
         except ExportError as error:

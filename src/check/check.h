@@ -14,9 +14,8 @@ struct CheckOptions {
   double timeout_s = 120;
   std::optional<double> rtol, atol;  // default by output dtype: DESIGN.md
   uint64_t seed = 1;
-  bool whole = false;            // all locations at the given shape
-  bool content_shortcut = true;  // identical steps on identical content are one symbol
-  bool cross_check = true;       // one concrete run of the real build beside the verdict
+  bool whole = false;       // all locations at the given shape
+  bool cross_check = true;  // one concrete run of the real build beside the verdict
   int jobs = 2;
 };
 
@@ -32,10 +31,12 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
 // The whole path from files; errors are bad input (Invalid, Syntax, Io), Unsupported or Internal.
 struct CheckRequest {
   std::string candidate;  // .cu, .ptx or .assay
-  std::string reference;  // .py, .cu, .ptx or .assay (exported reference)
+  std::string reference;  // .py, .json or .assay (exported reference), .cu, .ptx
+  std::string inputs;     // two .cu: the .py or .json whose arguments both take
   std::string entry = "forward";
-  std::string launch_toml;  // for .ptx, or .cu without host function
-  bool eval = false;        // reference in eval mode
+  std::string reference_entry;  // of a reference that is a .cu; "": as entry
+  std::string launch_toml;      // for .ptx, or .cu without host function
+  bool eval = false;            // reference in eval mode
   std::vector<std::string> nvcc_flags;
   bool altered_shapes = true;
   CheckOptions options;

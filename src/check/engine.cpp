@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/deadline.h"
 #include "check/check.h"
+#include "check/defects.h"
 #include "check/local.h"
-#include "check/order.h"
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
@@ -81,6 +83,7 @@ class ShapeCheck {
       internal_ = d.kind == DiagKind::Internal;
       out_.results.push_back(std::move(r));
     }
+    take_defects(true);
     finish();
     return std::move(out_);
   }
@@ -91,11 +94,19 @@ class ShapeCheck {
     ASSAY_TRY(reference_, prepare(pair_.reference));
     ASSAY_TRY(candidate_, prepare(pair_.candidate));
     budget_.lap("prepare");
-    recorded_notes();
+    dual_ = std::any_of(reference_.launches.begin(), reference_.launches.end(),
+                        [](const auto& launch) { return launch != nullptr; });
     pairs_ = pair_outputs(candidate_, reference_, verdict_.findings, out_.results);
+    defects_.emplace_back(SideName::Candidate, candidate_, pairs_, reference_.symbols,
+                          options_.seed, dual_);
+    if (dual_)
+      defects_.emplace_back(SideName::Reference, reference_, pairs_, reference_.symbols,
+                            options_.seed, dual_);
+    for (Defects& d : defects_) d.recorded(given_);
     for (const OutputPair& p : pairs_)
       out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
-    ASSAY_CHECK(unwritten());
+    for (Defects& d : defects_) ASSAY_CHECK(d.unwritten());
+    take_defects();
     budget_.lap("coverage");
     std::vector<int64_t> dims = reference_.dims;
     dims.insert(dims.end(), candidate_.dims.begin(), candidate_.dims.end());
@@ -105,7 +116,9 @@ class ShapeCheck {
     ASSAY_TRY(const Plan c_plan, make_plan(candidate_, wants_of(pairs_, where.outputs, true)));
     ASSAY_TRY(const Plan r_plan, make_plan(reference_, wants_of(pairs_, where.outputs, false)));
     budget_.lap("trace");
-    ASSAY_CHECK(hazards(c_plan));
+    ASSAY_CHECK(defects_[0].hazards(c_plan));
+    if (dual_) ASSAY_CHECK(defects_[1].hazards(r_plan));
+    take_defects();
     budget_.lap("hazards");
     const ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_,
                                           where.outputs, *snapper_, options_.seed);
@@ -122,8 +135,13 @@ class ShapeCheck {
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     ASSAY_CHECK(examine(diff));
-    ASSAY_CHECK(races(c_plan, where));
-    ASSAY_CHECK(streams(c_plan, where));
+    for (Defects& d : defects_) {
+      const Plan& plan = &d == &defects_[0] ? c_plan : r_plan;
+      ASSAY_CHECK(d.races(plan, where, *snapper_, any_refuted()));
+      take_defects();
+      ASSAY_CHECK(d.streams(plan, where, *snapper_));
+      take_defects();
+    }
     definedness(diff, c_plan);
     try {
       quality(diff);
@@ -135,65 +153,68 @@ class ShapeCheck {
     return {};
   }
 
+  void take_defects(bool all = false) {
+    for (Defects& d : defects_) d.take(verdict_.findings, out_.results, all);
+  }
+  bool any_refuted() const {
+    return std::any_of(out_.results.begin(), out_.results.end(),
+                       [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
+  }
+
+  // Where the stores of a grid are too many to be run.
+  void note_samples(const Side& side) {
+    for (const auto& launch : side.launches) {
+      if (launch == nullptr) continue;
+      const auto cover = launch->coverage();
+      if (!cover || !(*cover)->sampled) continue;
+      const std::string who = !dual_ ? "" : &side == &candidate_ ? "candidate: " : "reference: ";
+      add_once(
+          fmt::format("{}the stores of {} of {} CTAs were run; those of the others are predicted",
+                      who, (*cover)->sampled_ctas, launch->num_ctas()));
+    }
+  }
+
   void note_assumptions() {
+    note_samples(candidate_);
+    note_samples(reference_);
     for (const SymbolInfo& info : reference_.symbols) {
       if (program::dtype_is_float(info.dtype) || !info.range) continue;
       add_once(fmt::format("{} holds integers from {} to {}, as in the example", info.name,
                            info.range->first, info.range->second));
     }
-    for (const program::SymbolicScalar& scalar : pair_.candidate.scalars)
-      add_once(fmt::format("the host computes {} = {} (fitted by probing)", scalar.name,
-                           scalar.expression));
-    if (pair_.candidate.modules.empty()) return;
-    for (const program::Module& m : pair_.candidate.modules)
-      if (m.semantic_ptx.empty())
-        add_once(m.name + ": PTX alone; there is no real build to compare with");
+    for (const Side* side : {&candidate_, &reference_}) {
+      const std::string who = !dual_ ? "" : side == &candidate_ ? "candidate: " : "reference: ";
+      for (const program::SymbolicScalar& scalar : side->program->scalars)
+        add_once(fmt::format("{}the host computes {} = {} (fitted by probing)", who, scalar.name,
+                             scalar.expression));
+      for (const program::Module& m : side->program->modules)
+        if (m.semantic_ptx.empty())
+          add_once(m.name + ": PTX alone; there is no real build to compare with");
+    }
   }
   void add_once(std::string text) {
     auto& all = verdict_.assumptions;
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
   }
 
-  // What the recorder saw: refused launches decide, the rest stands beside.
-  void recorded_notes() {
-    for (const program::Note& n : pair_.candidate.notes) {
-      if (n.kind == "launch-refused") {
-        LocationResult r;
-        r.kind = VerdictKind::Refuted;
-        r.cls = "launch-refused";
-        r.reason = n.message;
-        r.loc = n.loc;
-        out_.results.push_back(std::move(r));
-        continue;
-      }
-      const Severity s = n.severity == "high"  ? Severity::High
-                         : n.severity == "low" ? Severity::Low
-                                               : Severity::Info;
-      if (given_) verdict_.findings.push_back({n.kind, s, n.message, n.loc});
+  // Those of the candidate's CTAs; where the reference is a kernel too, also those of its own.
+  Result<LocationPlan> chosen_locations(int64_t limit) {
+    ASSAY_TRY(LocationPlan plan, choose_locations(candidate_, pairs_, options_.whole, limit));
+    if (!dual_ || plan.whole) return plan;
+    std::vector<OutputPair> swapped = pairs_;
+    for (OutputPair& p : swapped) std::swap(p.candidate, p.reference);
+    ASSAY_TRY(const LocationPlan more, choose_locations(reference_, swapped, false, limit / 4));
+    for (size_t k = 0; k < plan.outputs.size(); ++k) {
+      Positions& all = plan.outputs[k];
+      all.insert(all.end(), more.outputs[k].begin(), more.outputs[k].end());
+      std::sort(all.begin(), all.end());
+      all.erase(std::unique(all.begin(), all.end()), all.end());
     }
-  }
-
-  Status unwritten() {
-    for (const OutputPair& p : pairs_) {
-      ASSAY_TRY(const Unwritten u, find_unwritten(candidate_, p));
-      if (u.count == 0) continue;
-      LocationResult r;
-      r.kind = VerdictKind::Refuted;
-      r.cls = "unwritten";
-      r.location = {p.index, p.name, unravel(u.first[0], p.reference.shape)};
-      r.count = static_cast<uint64_t>(u.count);
-      r.reason = fmt::format("no thread writes {} of the {} elements", u.count, p.numel());
-      Witness w;
-      w.replayed = true;
-      w.replay = "the store addresses of the whole grid";
-      r.witness = w;
-      out_.results.push_back(std::move(r));
-    }
-    return {};
+    return plan;
   }
 
   Result<LocationPlan> locations(int64_t limit) {
-    if (options_.at.empty()) return choose_locations(candidate_, pairs_, options_.whole, limit);
+    if (options_.at.empty()) return chosen_locations(limit);
     LocationPlan plan;
     plan.outputs.resize(pairs_.size());
     for (const Location& l : options_.at) {
@@ -213,30 +234,6 @@ class ShapeCheck {
     }
     for (auto& p : plan.outputs) std::sort(p.begin(), p.end());
     return plan;
-  }
-
-  Status hazards(const Plan& plan) {
-    for (size_t s = 0; s < plan.steps.size(); ++s) {
-      if (!candidate_.launches[s]) continue;
-      ASSAY_TRY(const Coverage* cover, candidate_.launches[s]->coverage());
-      if (cover->out_of_bounds != 0) {
-        LocationResult r;
-        r.kind = VerdictKind::Refuted;
-        r.cls = "out-of-bounds";
-        r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
-        r.loc = candidate_.launches[s]->real_source(cover->out_of_bounds_pc);
-        r.count = cover->out_of_bounds;
-        out_.results.push_back(std::move(r));
-      }
-      if (cover->sampled)
-        add_once(
-            fmt::format("the stores of {} of {} CTAs were run; those of the others are predicted",
-                        cover->sampled_ctas, candidate_.launches[s]->num_ctas()));
-      if (!plan.steps[s].launch) continue;
-      ASSAY_CHECK(candidate_.launches[s]->hazards(plan.steps[s].launch->ctas, verdict_.findings,
-                                                  out_.results));
-    }
-    return {};
   }
 
   // Every position whose images differ is looked at: three of them by a search, then, unless one of
@@ -287,110 +284,6 @@ class ShapeCheck {
     r.count = late;
     r.reason = fmt::format("images differ at {} further locations that no time was left for", late);
     out_.results.push_back(std::move(r));
-  }
-
-  // A race in the cone: two legal schedules with different values refute; where something else
-  // already refutes, or writers agree, it stands beside the verdict; else the verdict stays open.
-  Status races(const Plan& plan, const LocationPlan& where) {
-    auto is_race = [](const LocationResult& r) { return r.cls == "race"; };
-    if (std::none_of(out_.results.begin(), out_.results.end(), is_race)) return {};
-    bool decided =
-        std::any_of(out_.results.begin(), out_.results.end(),
-                    [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
-    if (!decided) {
-      ASSAY_TRY(const Plan other,
-                make_plan(candidate_, wants_of(pairs_, where.outputs, true), true));
-      std::vector<OutputPair> same = pairs_;
-      for (OutputPair& p : same) p.reference = p.candidate;
-      const ImageDiff diff = compare_images(candidate_, plan, candidate_, other, same,
-                                            where.outputs, *snapper_, options_.seed);
-      for (size_t k = 0; k < pairs_.size() && !decided; ++k) {
-        Positions apart = diff.differ[k];
-        apart.insert(apart.end(), diff.undefined[k].begin(), diff.undefined[k].end());
-        if (apart.empty()) continue;
-        decided = true;
-        schedules_differ(plan, other, k, apart);
-      }
-    }
-    std::vector<LocationResult> kept;
-    for (LocationResult& r : out_.results) {
-      if (decided && is_race(r))
-        verdict_.findings.push_back({"hazard", Severity::High, r.reason, r.loc});
-      else
-        kept.push_back(std::move(r));
-    }
-    out_.results = std::move(kept);
-    return {};
-  }
-
-  void schedules_differ(const Plan& first, const Plan& second, size_t k, const Positions& apart) {
-    LocationResult r;
-    r.kind = VerdictKind::Refuted;
-    r.cls = "nondeterministic";
-    r.location = {pairs_[k].index, pairs_[k].name, unravel(apart[0], pairs_[k].reference.shape)};
-    r.count = apart.size();
-    r.loc = origin(first, pairs_[k], apart[0]);
-    for (const LocationResult& race : out_.results)
-      if (race.cls == "race" && race.loc.line != 0) r.loc = race.loc;
-    Experiment e(reference_.symbols, options_.seed);
-    const ExactValue a =
-        exact_value(candidate_, first, pairs_[k].candidate, apart[0], e, *snapper_);
-    const ExactValue b =
-        exact_value(candidate_, second, pairs_[k].candidate, apart[0], e, *snapper_);
-    auto text = [](const ExactValue& v) {
-      return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
-    };
-    r.reason = fmt::format(
-        "two legal schedules give different values: {} where warps run in ascending order, {} in "
-        "descending order",
-        text(a), text(b));
-    r.witness = e.witness();
-    r.witness->replayed = true;
-    r.witness->replay = "both schedules on the virtual GPU";
-    out_.results.push_back(std::move(r));
-  }
-
-  // Steps on streams that nothing joins: the other order is tried; if it changes a value or reads
-  // what is not written yet, the result depends on timing.
-  Status streams(const Plan& plan, const LocationPlan& where) {
-    for (const Unordered& u : unordered_steps(candidate_)) {
-      program::Program other = pair_.candidate;
-      const auto at = [&](size_t k) {
-        return other.steps.begin() + static_cast<std::ptrdiff_t>(k);
-      };
-      std::rotate(at(u.first), at(u.second), at(u.second) + 1);
-      ASSAY_TRY(Side side, prepare(other));
-      ASSAY_TRY(const Plan swapped, make_plan(side, wants_of(pairs_, where.outputs, true)));
-      std::vector<OutputPair> same = pairs_;
-      for (OutputPair& p : same) p.reference = p.candidate;
-      const ImageDiff diff = compare_images(candidate_, plan, side, swapped, same, where.outputs,
-                                            *snapper_, options_.seed);
-      const auto& name = pair_.candidate.buffers[static_cast<size_t>(u.buffer)].name;
-      const std::string text = fmt::format(
-          "steps {} and {} on streams {} and {} both use {}, one writes it, and nothing orders "
-          "them",
-          u.first, u.second, pair_.candidate.steps[u.first].stream,
-          pair_.candidate.steps[u.second].stream,
-          name.empty() ? fmt::format("buffer {}", u.buffer) : name);
-      const SrcLoc loc = pair_.candidate.steps[u.second].loc;
-      for (size_t k = 0; k < pairs_.size(); ++k) {
-        Positions apart = diff.differ[k];
-        apart.insert(apart.end(), diff.undefined[k].begin(), diff.undefined[k].end());
-        if (apart.empty()) continue;
-        LocationResult r;
-        r.kind = VerdictKind::Refuted;
-        r.cls = "nondeterministic";
-        r.location = {pairs_[k].index, pairs_[k].name,
-                      unravel(apart[0], pairs_[k].reference.shape)};
-        r.count = apart.size();
-        r.reason = text + "; in the other order the value differs";
-        r.loc = loc;
-        out_.results.push_back(std::move(r));
-        return {};
-      }
-      verdict_.findings.push_back({"hazard", Severity::High, text, loc});
-    }
-    return {};
   }
 
   // Partial functions of the candidate whose definedness does not follow from the reference's: by
@@ -463,29 +356,42 @@ class ShapeCheck {
       const ExactValue r =
           exact_value(reference_, r_plan, pairs_[k].reference, position, e, *snapper_);
       if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;
-      const Replayed real = replay_real(candidate_, c_plan, pairs_[k].candidate, position, e);
-      if (!real.value) {
-        verdict_.findings.push_back(
-            {"note", Severity::Info, "no concrete run of the real build: " + real.why, {}});
-        return;
-      }
-      const Tolerance tol = default_tolerance(pairs_[k].reference.dtype);
-      if (std::fabs(*real.value - r.v) <= 64 * (tol.rtol * (r.m + std::fabs(r.v)) + tol.atol) &&
-          std::isfinite(*real.value))
-        return;
-      LocationResult bad;
-      bad.kind = VerdictKind::Unknown;
-      bad.cls = "cross-check";
-      bad.location = {pairs_[k].index, pairs_[k].name,
-                      unravel(position, pairs_[k].reference.shape)};
-      bad.reason =
-          "images are equal, but a concrete run of the real build gives another value (a bug in "
-          "Assay, a race, or rounding beyond 64 tolerances)";
-      bad.candidate = *real.value;
-      bad.reference = r.v;
-      out_.results.push_back(std::move(bad));
+      cross_check_build(candidate_, c_plan, pairs_[k].candidate, k, position, e, r);
+      if (dual_) cross_check_build(reference_, r_plan, pairs_[k].reference, k, position, e, r);
       return;
     }
+  }
+
+  void cross_check_build(Side& side, const Plan& plan, const program::TensorView& view, size_t k,
+                         int64_t position, const Experiment& e, const ExactValue& exact) {
+    const bool reference = &side == &reference_;
+    const Replayed real = replay_real(side, plan, view, position, e);
+    if (!real.value) {
+      verdict_.findings.push_back({"note",
+                                   Severity::Info,
+                                   "no concrete run of the real build: " + real.why,
+                                   {},
+                                   !dual_      ? ""
+                                   : reference ? "reference"
+                                               : "candidate"});
+      return;
+    }
+    const Tolerance tol = default_tolerance(pairs_[k].reference.dtype);
+    if (std::fabs(*real.value - exact.v) <=
+            64 * (tol.rtol * (exact.m + std::fabs(exact.v)) + tol.atol) &&
+        std::isfinite(*real.value))
+      return;
+    LocationResult bad;
+    bad.kind = VerdictKind::Unknown;
+    bad.cls = "cross-check";
+    bad.location = {pairs_[k].index, pairs_[k].name, unravel(position, pairs_[k].reference.shape)};
+    bad.reason = fmt::format(
+        "images are equal, but a concrete run of the {}real build gives another value (a bug in "
+        "Assay, a race, or rounding beyond 64 tolerances)",
+        reference ? "reference's " : "");
+    if (!reference) bad.candidate = *real.value;
+    bad.reference = reference ? *real.value : exact.v;
+    out_.results.push_back(std::move(bad));
   }
 
   // True: proved locally. False: a result was added. `thorough`: all experiments, else the first
@@ -521,7 +427,7 @@ class ShapeCheck {
     LocationResult r;
     if (found.outcome == SearchResult::Outcome::Refuted) {
       r = std::move(found.result);
-      confirm(r, *c_plan, pair, position);
+      confirm(r, *c_plan, *r_plan, pair, position, tol);
       if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol)) {
         r.cls = "default-parameters";
         r.reason += "; at the default values of the parameters they agree";
@@ -534,19 +440,31 @@ class ShapeCheck {
       }
     }
     r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
-    if (r.loc.line == 0) r.loc = origin(*c_plan, pair, position);
+    if (r.loc.line == 0) r.loc = origin_of(candidate_, *c_plan, pair.candidate, position);
     out_.results.push_back(std::move(r));
     return false;
   }
 
-  // The witness on the real build: what a GPU would compute.
-  void confirm(LocationResult& r, const Plan& c_plan, const OutputPair& pair, int64_t position) {
+  // The witness on the real builds: what a GPU would compute. Of two kernels both must show it.
+  void confirm(LocationResult& r, const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
+               int64_t position, const Tolerance& tol) {
     if (!r.witness || !r.witness->inputs) return;
     const Experiment e = Experiment::from_witness(reference_.symbols, *r.witness->inputs);
     const Replayed real = replay_real(candidate_, c_plan, pair.candidate, position, e);
     if (!real.value) return;
     r.candidate_ieee = *real.value;
     r.witness->replay = "the real build on the virtual GPU";
+    if (!dual_) return;
+    const Replayed other = replay_real(reference_, r_plan, pair.reference, position, e);
+    if (!other.value) return;
+    r.reference_ieee = *other.value;
+    r.witness->replay = "the real builds of both on the virtual GPU";
+    const double limit = program::dtype_is_float(pair.reference.dtype)
+                             ? tol.rtol * std::fabs(*other.value) + tol.atol
+                             : 0;
+    if (std::fabs(*real.value - *other.value) > limit || !std::isfinite(*real.value)) return;
+    r.kind = VerdictKind::Unknown;
+    r.reason += "; the real builds agree there";
   }
 
   // No refutation: a local proof, an approximation, or unknown.
@@ -603,23 +521,22 @@ class ShapeCheck {
     return found.outcome != SearchResult::Outcome::Refuted && found.in_domain > 0;
   }
 
-  // The instruction that stored the location.
-  SrcLoc origin(const Plan& plan, const OutputPair& pair, int64_t position) {
-    const int64_t e = pair.candidate.element(position);
-    for (size_t s = plan.steps.size(); s-- > 0;) {
-      if (!plan.steps[s].launch) continue;
-      const auto& t = plan.steps[s].launch->trace;
-      for (const auto& st : t.stores)
-        if (st.buffer == pair.candidate.buffer && st.element == e)
-          return candidate_.launches[s]->source(st.pc);
-      for (const auto& a : t.atoms)
-        if (a.buffer == pair.candidate.buffer && a.element == e)
-          return candidate_.launches[s]->source(a.pc);
+  // What a reference gives that is not run, or depends on timing, says nothing about a difference.
+  void spare_candidate() {
+    for (const Defects& d : defects_) {
+      if (d.spoiled().empty()) continue;
+      for (LocationResult& r : out_.results) {
+        const bool by_value =
+            r.cls == "value" || r.cls == "undefined" || r.cls == "default-parameters";
+        if (r.kind != VerdictKind::Refuted || !by_value) continue;
+        r.kind = VerdictKind::Unknown;
+        r.reason += "; but the reference is no measure: " + d.spoiled();
+      }
     }
-    return {};
   }
 
   void finish() {
+    spare_candidate();
     for (LocationResult& r : out_.results)
       if (r.witness && r.witness->inputs) r.witness->inputs->changed = pair_.reference.changed;
     if (snapper_)
@@ -640,7 +557,9 @@ class ShapeCheck {
   bool given_;
   bool internal_ = false;
   Side candidate_, reference_;
+  bool dual_ = false;  // the reference is a kernel too
   std::vector<OutputPair> pairs_;
+  std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<Snapper> snapper_;
   std::vector<double> boundaries_;
   ShapeResult out_;
@@ -652,10 +571,10 @@ void dedupe(Verdict& v) {
   for (Snap& s : v.snaps)
     if (seen.insert({s.literal, s.ideal}).second) snaps.push_back(std::move(s));
   v.snaps = std::move(snaps);
-  std::set<std::pair<std::string, std::string>> known;
+  std::set<std::tuple<std::string, std::string, std::string>> known;
   std::vector<Finding> findings;
   for (Finding& f : v.findings)
-    if (known.insert({f.kind, f.message}).second) findings.push_back(std::move(f));
+    if (known.insert({f.kind, f.message, f.side}).second) findings.push_back(std::move(f));
   v.findings = std::move(findings);
 }
 

@@ -40,16 +40,23 @@ Result<std::string> read_text(const std::string& path) {
 
 std::string extension_of(const std::string& path) { return fs::path(path).extension().string(); }
 
-// The reference's Programs: the given shape first, then altered ones.
-Result<ProgramSet> export_python(const CheckRequest& rq) {
+// The Programs of a ref.py: the given shape first, then altered ones. `inputs_only`: its arguments
+// alone, no steps and no outputs.
+Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path,
+                                 bool inputs_only) {
   ASSAY_TRY(const fs::path python_dir, resource("python"));
   std::string out = (fs::temp_directory_path() / "assay-ref-XXXXXX").string();
   if (mkdtemp(out.data()) == nullptr) return fail(DiagKind::Io, "cannot make a temporary folder");
   const std::string file = out + "/ref.json";
   const char* python = std::getenv("ASSAY_PYTHON");
   host::ProcessSpec spec;
-  spec.argv = {python != nullptr ? python : "python3", "-m", "assay.export",
-               fs::absolute(rq.reference).string(),    "-o", file};
+  spec.argv = {python != nullptr ? python : "python3",
+               "-m",
+               "assay.export",
+               fs::absolute(path).string(),
+               "-o",
+               file};
+  if (inputs_only) spec.argv.push_back("--inputs-only");
   if (rq.eval) spec.argv.push_back("--eval");
   if (rq.altered_shapes) spec.argv.insert(spec.argv.end(), {"--altered", "3"});
   spec.env = {"PYTHONPATH=" + python_dir.string()};
@@ -60,18 +67,17 @@ Result<ProgramSet> export_python(const CheckRequest& rq) {
   fs::remove_all(out, ignored);
   if (!result) return tl::unexpected<Diag>(result.error());
   if (result->timed_out)
-    return fail(DiagKind::Limit, "exporting the reference took too long", {rq.reference, 0, 0});
+    return fail(DiagKind::Limit, "exporting the reference took too long", {path, 0, 0});
   if (!text) {
     return fail(result->exit_code == 4 ? DiagKind::Invalid : DiagKind::Internal,
-                fmt::format("exporting the reference failed:\n{}", result->output),
-                {rq.reference, 0, 0});
+                fmt::format("exporting the reference failed:\n{}", result->output), {path, 0, 0});
   }
   return program::set_from_json(*text);
 }
 
 Result<ProgramSet> load_reference(const CheckRequest& rq) {
   const std::string ext = extension_of(rq.reference);
-  if (ext == ".py") return export_python(rq);
+  if (ext == ".py") return export_python(rq, rq.reference, false);
   ASSAY_TRY(const std::string text, read_text(rq.reference));
   if (ext == ".json") return program::set_from_json(text);
   if (ext == ".assay") {
@@ -83,11 +89,31 @@ Result<ProgramSet> load_reference(const CheckRequest& rq) {
     return set;
   }
   return fail(DiagKind::Invalid,
-              "a reference is a .py, .json or .assay file (or .ptx, .cu with --launch)",
+              "a reference is a .py, .json or .assay file (or .cu, with --inputs or --launch, or "
+              ".ptx, with --launch)",
               {rq.reference, 0, 0});
 }
 
-// Arguments that a candidate's host function takes: all of a functional reference; inputs, then (if
+// The arguments of --inputs alone: what both sources are called with.
+Result<ProgramSet> load_inputs(const CheckRequest& rq) {
+  const std::string ext = extension_of(rq.inputs);
+  if (ext == ".py") return export_python(rq, rq.inputs, true);
+  if (ext != ".json")
+    return fail(DiagKind::Invalid, "--inputs takes a .py or .json file", {rq.inputs, 0, 0});
+  ASSAY_TRY(const std::string text, read_text(rq.inputs));
+  ASSAY_TRY(ProgramSet set, program::set_from_json(text));
+  for (Program& p : set.programs) {
+    p.modules.clear();
+    p.scalars.clear();
+    p.steps.clear();
+    p.outputs.clear();
+    p.mutated.clear();
+    p.notes.clear();
+  }
+  return set;
+}
+
+// Arguments that a host function takes: all of a functional reference; inputs, then (if
 // it takes them) parameters, of a module.
 std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
   std::vector<std::vector<Argument>> out = {reference.arguments};
@@ -110,12 +136,14 @@ std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
   return out;
 }
 
-Result<Program> record_candidate(const CheckRequest& rq, const Program& reference) {
+// The source `path`, called as `reference` says.
+Result<Program> record_source(const CheckRequest& rq, const std::string& path,
+                              const std::string& entry, const Program& reference) {
   std::optional<Diag> first;
   for (const auto& arguments : argument_lists(reference)) {
     host::RecordRequest record;
-    record.sources = {rq.candidate};
-    record.entry = rq.entry;
+    record.sources = {path};
+    record.entry = entry;
     record.arguments = arguments;
     record.buffers = reference.buffers;
     record.extra_flags = rq.nvcc_flags;
@@ -125,7 +153,18 @@ Result<Program> record_candidate(const CheckRequest& rq, const Program& referenc
     const bool signature = recorded.error().message.find("argument") != std::string::npos;
     if (recorded.error().kind != DiagKind::Invalid || !signature) break;
   }
+  if (first->loc.file.empty()) first->loc.file = path;
   return tl::unexpected<Diag>(*first);
+}
+
+// A reference that is a source too. Its arguments are those of the inputs, also where its host
+// function takes fewer: argument k means the same on both sides.
+Result<Program> record_reference(const CheckRequest& rq, const Program& inputs) {
+  const std::string& entry = rq.reference_entry.empty() ? rq.entry : rq.reference_entry;
+  ASSAY_TRY(Program p, record_source(rq, rq.reference, entry, inputs));
+  p.arguments = inputs.arguments;
+  p.changed = inputs.changed;
+  return p;
 }
 
 Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
@@ -165,22 +204,27 @@ Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq) {
   return pairs;
 }
 
-Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
-                                         std::vector<Timing>& timings) {
-  const auto start = SteadyClock::now();
-  // The compilers run while the reference is exported.
-  auto compiled = std::async(std::launch::async, [&rq]() -> Status {
-    if (extension_of(rq.candidate) != ".cu") return {};
+Status compile_sources(const CheckRequest& rq) {
+  for (const std::string& path : {rq.candidate, rq.reference}) {
+    if (extension_of(path) != ".cu") continue;
     host::CompileRequest compile;
-    compile.sources = {rq.candidate};
+    compile.sources = {path};
     compile.extra_flags = rq.nvcc_flags;
     auto done = host::compile_extension(compile);
     if (!done) return tl::unexpected<Diag>(done.error());
-    return {};
-  });
-  auto set = load_reference(rq);
+  }
+  return {};
+}
+
+Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
+                                         std::vector<Timing>& timings) {
+  const auto start = SteadyClock::now();
+  const bool two_sources = !rq.inputs.empty();
+  // The compilers run while the reference is exported.
+  auto compiled = std::async(std::launch::async, [&rq] { return compile_sources(rq); });
+  auto set = two_sources ? load_inputs(rq) : load_reference(rq);
   const double reference_s = since(start);
-  timings.push_back({"reference", reference_s});
+  timings.push_back({two_sources ? "inputs" : "reference", reference_s});
   const Status ok = compiled.get();
   timings.push_back({"compile", since(start) - reference_s});  // beyond the reference
   if (!set) return tl::unexpected<Diag>(set.error());
@@ -197,16 +241,27 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   for (size_t k = 0; k < set->programs.size(); ++k) {
     if (k > 0 && !rq.altered_shapes) break;
     Program& reference = set->programs[k];
-    auto candidate = record_candidate(rq, reference);
     const std::string change = change_text(reference);
+    const auto rejects = [&](const char* who, const Diag& why) {
+      notes.push_back({"note",
+                       Severity::Info,
+                       fmt::format("the {} rejects {}: {}", who, change, why.message),
+                       {}});
+    };
+    auto candidate = record_source(rq, rq.candidate, rq.entry, reference);
     if (!candidate) {
       if (k == 0) return tl::unexpected<Diag>(candidate.error());
-      notes.push_back(
-          {"note",
-           Severity::Info,
-           fmt::format("the candidate rejects {}: {}", change, candidate.error().message),
-           {}});
+      rejects("candidate", candidate.error());
       continue;
+    }
+    if (two_sources) {
+      auto other = record_reference(rq, reference);
+      if (!other) {
+        if (k == 0) return tl::unexpected<Diag>(other.error());
+        rejects("reference", other.error());
+        continue;
+      }
+      reference = std::move(*other);
     }
     pairs.push_back({k == 0 ? "" : change, std::move(*candidate), std::move(reference)});
   }
@@ -239,22 +294,47 @@ Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   return sides;
 }
 
+Status check_usage(const CheckRequest& rq) {
+  for (const std::string& path : {rq.candidate, rq.reference, rq.inputs, rq.launch_toml}) {
+    std::error_code ec;
+    if (path.empty() || fs::is_regular_file(path, ec)) continue;
+    return fail(DiagKind::Io,
+                fs::is_directory(path, ec) ? "this is a folder, not a file" : "no such file",
+                {path, 0, 0});
+  }
+  const std::string ext = extension_of(rq.candidate), other = extension_of(rq.reference);
+  const auto bad = [](const std::string& message, const std::string& path) {
+    return fail(DiagKind::Invalid, message, {path, 0, 0});
+  };
+  if (ext != ".cu" && ext != ".ptx" && ext != ".assay")
+    return bad("a candidate is a .cu, .ptx or .assay file", rq.candidate);
+  if (!rq.launch_toml.empty()) {
+    if (ext == ".assay") return bad("--launch goes with .ptx and .cu", rq.candidate);
+    if (!rq.inputs.empty()) return bad("give either --inputs or --launch", rq.inputs);
+    return {};
+  }
+  if (ext == ".ptx" || other == ".ptx")
+    return bad("PTX needs --launch L.toml (how it is launched, and over which arrays)",
+               ext == ".ptx" ? rq.candidate : rq.reference);
+  const bool two_sources = ext == ".cu" && other == ".cu";
+  if (two_sources && rq.inputs.empty())
+    return bad(
+        "two .cu files need either --inputs REF.py|REF.json (whose get_inputs and get_init_inputs "
+        "give the arguments of both host functions) or --launch L.toml (for kernels without host "
+        "function)",
+        rq.reference);
+  if (!two_sources && !rq.inputs.empty())
+    return bad("--inputs is for two .cu files; here the reference gives the inputs", rq.inputs);
+  return {};
+}
+
 }  // namespace
 
 Result<Verdict> check_files(const CheckRequest& request) {
   const auto start = SteadyClock::now();
   std::vector<Finding> notes;
   std::vector<Timing> timings;
-  for (const std::string& path : {request.candidate, request.reference})
-    if (!fs::is_regular_file(path)) return fail(DiagKind::Io, "no such file", {path, 0, 0});
-  const std::string ext = extension_of(request.candidate);
-  if (ext != ".cu" && ext != ".ptx" && ext != ".assay")
-    return fail(DiagKind::Invalid, "a candidate is a .cu, .ptx or .assay file",
-                {request.candidate, 0, 0});
-  if (ext == ".ptx" && request.launch_toml.empty())
-    return fail(DiagKind::Invalid,
-                "PTX needs --launch L.toml (how it is launched, and over which arrays)",
-                {request.candidate, 0, 0});
+  ASSAY_CHECK(check_usage(request));
   std::vector<Pair> pairs;
   if (!request.launch_toml.empty()) {
     ASSAY_TRY(pairs, launch_pairs(request));

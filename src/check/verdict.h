@@ -28,6 +28,7 @@ struct Finding {
   Severity severity = Severity::Info;
   std::string message;
   SrcLoc loc;
+  std::string side = {};  // "candidate" or "reference" where both are kernels, else ""
 };
 
 // A single overridden element of an input of the witness.

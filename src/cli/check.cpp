@@ -106,10 +106,15 @@ void add_options(CLI::App* sub, CheckArgs& args) {
   check::CheckOptions& options = request.options;
   sub->add_option("candidate", request.candidate, "Kernel: .cu, .ptx or .assay")->required();
   sub->add_option("reference", request.reference,
-                  "What it must equal: PyTorch (.py, or .json as exported), .ptx or .assay")
+                  "What it must equal: PyTorch (.py, or .json as exported), .cu, .ptx or .assay")
       ->required();
+  sub->add_option("--inputs", request.inputs,
+                  "For two .cu files: the .py or .json whose inputs both host functions take");
+  sub->add_option("--launch", request.launch_toml,
+                  "Launch description (TOML) for .ptx, or .cu without host function");
   sub->add_option("--entry", request.entry, "Host function of a .cu")->capture_default_str();
-  sub->add_option("--launch", request.launch_toml, "Launch description (TOML) for .ptx");
+  sub->add_option("--reference-entry", request.reference_entry,
+                  "Host function of a reference that is a .cu (default: as --entry)");
   sub->add_option("--at", args.at, "Only this location: [OUTPUT:]I,J,... (repeatable)");
   sub->add_option("--timeout", options.timeout_s, "Seconds")
       ->capture_default_str()
@@ -140,8 +145,10 @@ void add_check(CLI::App& app, Run& run) {
   auto args = std::make_shared<CheckArgs>();
   add_options(sub, *args);
   sub->footer(
-      "assay check KERNEL.cu REF.py        a kernel against PyTorch\n"
-      "assay check NEW.ptx OLD.ptx --launch L.toml\n");
+      "assay check KERNEL.cu REF.py                     a kernel against PyTorch\n"
+      "assay check NEW.cu OLD.cu --inputs REF.py        two versions, called as REF.py calls them\n"
+      "assay check NEW.ptx OLD.ptx --launch L.toml      two versions, launched as L.toml says\n"
+      "assay check NEW.cu OLD.cu|OLD.ptx --launch L.toml    the same for kernels alone\n");
   sub->callback([&run, args] { run = [args] { return run_check(*args); }; });
 }
 

@@ -94,6 +94,7 @@ Json encode(const check::Finding& f) {
   return {{"kind", f.kind},
           {"severity", check::severity_name(f.severity)},
           {"message", f.message},
+          {"side", f.side},
           {"loc", encode(f.loc)}};
 }
 

@@ -160,7 +160,7 @@ void show_finding(std::string& out, const Finding& f, const TextOptions& options
   std::string head =
       fmt::format("{}[{}]:", f.severity == Severity::Info ? "note" : "warning", clean(f.kind));
   out += fmt::format("{} {}", f.severity == Severity::Info ? paint.blue(head) : paint.yellow(head),
-                     clean(f.message));
+                     (f.side.empty() ? "" : clean(f.side) + ": ") + clean(f.message));
   if (f.severity != Severity::Info) {
     out += fmt::format(" {}", paint.dim(fmt::format("({})", check::severity_name(f.severity))));
   }

@@ -707,12 +707,12 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
       if (taint) out.taint |= 1u << l;
       return;
     }
-    // Congruence: the same element expression of the same tensor.
+    // Congruence: the same element expression of the same tensor, as it was before the first step.
     const double element = f_add(primes_.p, f_from_int(primes_.p, base[l]), i.v[l]);
     out.v[l] = to_element(
         mix64(std::bit_cast<uint64_t>(element) ^ mix64(source.symbol ^ salt_v_ ^ 0x100c)));
     out.e[l] = e_hash(out.v[l]);
-    if (source.kind != Source::Kind::Symbol) out.undef |= 1u << l;
+    if (source.kind != Source::Kind::Symbol || store.written(buffer)) out.undef |= 1u << l;
   });
 }
 

@@ -47,6 +47,7 @@ class Store {
     slot->cells[static_cast<size_t>(element & kMask)] = cell;
     slot->valid |= 1ULL << (element & kMask);
   }
+  bool written(int buffer) const { return !pages_[static_cast<size_t>(buffer)].empty(); }
   // The cell that a step wrote, or null: initial contents.
   const Cell* written(int buffer, int64_t element) const {
     const auto& pages = pages_[static_cast<size_t>(buffer)];

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs `assay check` on the pairs of this folder and compares with what case.toml expects.
 
-  run_pairs.py --assay BIN [-j N] [--json FILE] [NAME...]
+  run_pairs.py --assay BIN [-j N] [--json FILE] [--self] [NAME...]
 
 Prints one line a kernel: pair, file, expected, verdict (class or finding), seconds. Exits 1 if a
 verdict differs from the expected one. A wrong kernel that is proved is marked UNSOUND, a right one
-that is refuted FALSE ALARM.
+that is refuted FALSE ALARM. With --self every right kernel is checked against itself, called as
+ref.py says; that must be proved too.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ FINDINGS = {
 }
 
 
-def check(binary: str, kernel: Path, timeout: float) -> dict:
+def check(binary: str, kernel: Path, timeout: float, against_itself: bool) -> dict:
     """Verdict, findings and time of one kernel."""
+    reference = kernel.parent / "ref.py"
+    sides = [kernel, kernel, "--inputs", reference] if against_itself else [kernel, reference]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        command = [binary, "check", str(kernel), str(kernel.parent / "ref.py"), "--json", str(out)]
+        command = [binary, "check", *map(str, sides), "--json", str(out)]
         start = time.monotonic()
         run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         seconds = time.monotonic() - start
@@ -71,6 +74,7 @@ def main() -> int:
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--timeout", type=float, default=180)
+    parser.add_argument("--self", action="store_true", help="right kernels against themselves")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     jobs = []
@@ -80,13 +84,15 @@ def main() -> int:
         spec = tomllib.loads(case.read_text())
         for kernel in sorted(case.parent.glob("*.cu")):
             right = kernel.stem.startswith("right")
+            if args.self and not right:
+                continue
             key = "right" if right else kernel.stem if kernel.stem in spec else "wrong"
             jobs.append((kernel, spec[key] if isinstance(spec[key], str) else spec["wrong"], right))
 
     def run(job: tuple[Path, str, bool]) -> dict:
         kernel, expected, right = job
         try:
-            got = check(args.assay, kernel, args.timeout)
+            got = check(args.assay, kernel, args.timeout, args.self)
         except subprocess.TimeoutExpired:
             got = {
                 "kind": "timeout",

@@ -1,0 +1,213 @@
+#include "check/defects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "check/order.h"
+#include "check/prove.h"
+#include "check/values.h"
+
+namespace assay::check {
+
+namespace {
+
+Positions not_equal(const ImageDiff& diff, size_t k) {
+  Positions apart = diff.differ[k];
+  apart.insert(apart.end(), diff.undefined[k].begin(), diff.undefined[k].end());
+  return apart;
+}
+
+}  // namespace
+
+SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& view,
+                 int64_t position) {
+  const int64_t e = view.element(position);
+  for (size_t s = plan.steps.size(); s-- > 0;) {
+    if (!plan.steps[s].launch) continue;
+    const auto& t = plan.steps[s].launch->trace;
+    for (const auto& st : t.stores)
+      if (st.buffer == view.buffer && st.element == e) return side.launches[s]->source(st.pc);
+    for (const auto& a : t.atoms)
+      if (a.buffer == view.buffer && a.element == e) return side.launches[s]->source(a.pc);
+  }
+  return {};
+}
+
+Defects::Defects(SideName name, Side& side, const std::vector<OutputPair>& pairs,
+                 const std::vector<SymbolInfo>& symbols, uint64_t seed, bool tag)
+    : name_(name), side_(side), pairs_(pairs), symbols_(symbols), seed_(seed), tag_(tag) {
+  for (OutputPair& p : pairs_)
+    (name == SideName::Candidate ? p.reference : p.candidate) =
+        name == SideName::Candidate ? p.candidate : p.reference;
+}
+
+void Defects::recorded(bool with_notes) {
+  for (const program::Note& n : side_.program->notes) {
+    if (n.severity == "verdict") {  // what was recorded is not what a GPU would run
+      LocationResult r;
+      r.kind = n.kind == "launch-refused" ? VerdictKind::Refuted : VerdictKind::Unknown;
+      r.cls = n.kind;
+      r.reason = n.message;
+      r.loc = n.loc;
+      results_.push_back(std::move(r));
+      continue;
+    }
+    const Severity s = n.severity == "high"  ? Severity::High
+                       : n.severity == "low" ? Severity::Low
+                                             : Severity::Info;
+    if (with_notes) findings_.push_back({n.kind, s, n.message, n.loc, ""});
+  }
+}
+
+Status Defects::unwritten() {
+  for (const OutputPair& p : pairs_) {
+    ASSAY_TRY(const Unwritten u, find_unwritten(side_, p));
+    if (u.count == 0) continue;
+    LocationResult r;
+    r.kind = VerdictKind::Refuted;
+    r.cls = "unwritten";
+    r.location = {p.index, p.name, unravel(u.first[0], p.reference.shape)};
+    r.count = static_cast<uint64_t>(u.count);
+    r.reason = fmt::format("no thread writes {} of the {} elements", u.count, p.numel());
+    Witness w;
+    w.replayed = true;
+    w.replay = "the store addresses of the whole grid";
+    r.witness = w;
+    results_.push_back(std::move(r));
+  }
+  return {};
+}
+
+Status Defects::hazards(const Plan& plan) {
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    if (!side_.launches[s]) continue;
+    ASSAY_TRY(const Coverage* cover, side_.launches[s]->coverage());
+    if (cover->out_of_bounds != 0) {
+      LocationResult r;
+      r.kind = VerdictKind::Refuted;
+      r.cls = "out-of-bounds";
+      r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
+      r.loc = side_.launches[s]->real_source(cover->out_of_bounds_pc);
+      r.count = cover->out_of_bounds;
+      results_.push_back(std::move(r));
+    }
+    if (!plan.steps[s].launch) continue;
+    ASSAY_CHECK(side_.launches[s]->hazards(plan.steps[s].launch->ctas, findings_, results_));
+  }
+  const auto other = [](const LocationResult& r) { return r.cls != "race"; };
+  const auto first = std::stable_partition(results_.begin(), results_.end(), other);
+  std::move(first, results_.end(), std::back_inserter(races_));
+  results_.erase(first, results_.end());
+  return {};
+}
+
+Status Defects::races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
+                      bool decided) {
+  if (races_.empty()) return {};
+  if (!decided) {
+    ASSAY_TRY(const Plan other, make_plan(side_, wants_of(pairs_, where.outputs, true), true));
+    const ImageDiff diff =
+        compare_images(side_, plan, side_, other, pairs_, where.outputs, snapper, seed_);
+    for (size_t k = 0; k < pairs_.size() && !decided; ++k) {
+      const Positions apart = not_equal(diff, k);
+      if (apart.empty()) continue;
+      decided = true;
+      schedules_differ(plan, other, k, apart, snapper);
+    }
+  }
+  for (LocationResult& r : races_) {
+    if (decided)
+      findings_.push_back({"hazard", Severity::High, r.reason, r.loc, ""});
+    else
+      results_.push_back(std::move(r));
+  }
+  races_.clear();
+  return {};
+}
+
+void Defects::schedules_differ(const Plan& first, const Plan& second, size_t k,
+                               const Positions& apart, const term::Snapper& snapper) {
+  LocationResult r;
+  r.kind = VerdictKind::Refuted;
+  r.cls = "nondeterministic";
+  r.location = {pairs_[k].index, pairs_[k].name, unravel(apart[0], pairs_[k].reference.shape)};
+  r.count = apart.size();
+  r.loc = origin_of(side_, first, pairs_[k].candidate, apart[0]);
+  for (const LocationResult& race : races_)
+    if (race.loc.line != 0) r.loc = race.loc;
+  Experiment e(symbols_, seed_);
+  const ExactValue a = exact_value(side_, first, pairs_[k].candidate, apart[0], e, snapper);
+  const ExactValue b = exact_value(side_, second, pairs_[k].candidate, apart[0], e, snapper);
+  auto text = [](const ExactValue& v) {
+    return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
+  };
+  r.reason = fmt::format(
+      "two legal schedules give different values: {} where warps run in ascending order, {} in "
+      "descending order",
+      text(a), text(b));
+  r.witness = e.witness();
+  r.witness->replayed = true;
+  r.witness->replay = "both schedules on the virtual GPU";
+  results_.push_back(std::move(r));
+}
+
+Status Defects::streams(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper) {
+  const program::Program& program = *side_.program;
+  for (const Unordered& u : unordered_steps(side_)) {
+    program::Program other = program;
+    const auto at = [&](size_t k) { return other.steps.begin() + static_cast<std::ptrdiff_t>(k); };
+    std::rotate(at(u.first), at(u.second), at(u.second) + 1);
+    ASSAY_TRY(Side side, prepare(other));
+    ASSAY_TRY(const Plan swapped, make_plan(side, wants_of(pairs_, where.outputs, true)));
+    const ImageDiff diff =
+        compare_images(side_, plan, side, swapped, pairs_, where.outputs, snapper, seed_);
+    const auto& name = program.buffers[static_cast<size_t>(u.buffer)].name;
+    const std::string text = fmt::format(
+        "steps {} and {} on streams {} and {} both use {}, one writes it, and nothing orders "
+        "them",
+        u.first, u.second, program.steps[u.first].stream, program.steps[u.second].stream,
+        name.empty() ? fmt::format("buffer {}", u.buffer) : name);
+    const SrcLoc loc = program.steps[u.second].loc;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      const Positions apart = not_equal(diff, k);
+      if (apart.empty()) continue;
+      LocationResult r;
+      r.kind = VerdictKind::Refuted;
+      r.cls = "nondeterministic";
+      r.location = {pairs_[k].index, pairs_[k].name, unravel(apart[0], pairs_[k].reference.shape)};
+      r.count = apart.size();
+      r.reason = text + "; in the other order the value differs";
+      r.loc = loc;
+      results_.push_back(std::move(r));
+      return {};
+    }
+    findings_.push_back({"hazard", Severity::High, text, loc, ""});
+  }
+  return {};
+}
+
+void Defects::take(std::vector<Finding>& findings, std::vector<LocationResult>& results, bool all) {
+  if (all) {
+    std::move(races_.begin(), races_.end(), std::back_inserter(results_));
+    races_.clear();
+  }
+  for (Finding& f : findings_) {
+    if (tag_) f.side = name_ == SideName::Candidate ? "candidate" : "reference";
+    findings.push_back(std::move(f));
+  }
+  for (LocationResult& r : results_) {
+    if (name_ == SideName::Reference) {
+      // What nothing writes is outside the domain where it stands, and spoils nothing else.
+      if (r.cls != "unwritten" && spoiled_.empty()) spoiled_ = r.reason;
+      r.kind = VerdictKind::Unknown;
+      r.reason = "the reference: " + r.reason;
+    }
+    results.push_back(std::move(r));
+  }
+  findings_.clear();
+  results_.clear();
+}
+
+}  // namespace assay::check

@@ -1,0 +1,60 @@
+#pragma once
+// What is wrong with a side of the comparison whatever the values are: launches that are refused,
+// elements that nothing writes, accesses out of bounds, races, steps that nothing orders. Of the
+// candidate these refute; a reference that has them is no measure, so its own leave a verdict open.
+#include <vector>
+
+#include "check/outputs.h"
+#include "check/plan.h"
+#include "check/refute.h"
+#include "term/snap.h"
+
+namespace assay::check {
+
+enum class SideName : uint8_t { Candidate, Reference };
+
+// The instruction that stored an element of an output; no line: no launch did.
+SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& view,
+                 int64_t position);
+
+class Defects {
+ public:
+  // `pairs`: as pair_outputs gives them. `symbols`: those that experiments range over. `tag`:
+  // findings say which side they are about.
+  Defects(SideName name, Side& side, const std::vector<OutputPair>& pairs,
+          const std::vector<SymbolInfo>& symbols, uint64_t seed, bool tag);
+
+  void recorded(bool with_notes);  // what the recorder saw
+  Status unwritten();
+  Status hazards(const Plan& plan);
+  // A race in the cone: two legal schedules with different values decide; where something else has
+  // already decided (`decided`), it stands beside the verdict; else the verdict stays open.
+  Status races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
+               bool decided);
+  // Steps on streams that nothing joins: the other order is tried; if it changes a value or reads
+  // what is not written yet, the result depends on timing.
+  Status streams(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper);
+
+  // Moves what was found since the last call; races once they are decided, or with `all`.
+  void take(std::vector<Finding>& findings, std::vector<LocationResult>& results, bool all = false);
+  // The reference's values depend on timing or on memory outside its buffers, or it is not run at
+  // all: a difference from them says nothing. "" otherwise.
+  const std::string& spoiled() const { return spoiled_; }
+
+ private:
+  void schedules_differ(const Plan& first, const Plan& second, size_t k, const Positions& apart,
+                        const term::Snapper& snapper);
+
+  SideName name_;
+  Side& side_;
+  std::vector<OutputPair> pairs_;  // both views are this side's
+  const std::vector<SymbolInfo>& symbols_;
+  uint64_t seed_;
+  bool tag_;
+  std::string spoiled_;
+  std::vector<Finding> findings_;
+  std::vector<LocationResult> results_;
+  std::vector<LocationResult> races_;  // not decided yet
+};
+
+}  // namespace assay::check
