@@ -76,9 +76,7 @@ class NoModel(torch.nn.Module):
         raise NotImplementedError
 
 
-def load(
-    path: Path, changes: dict[str, int], seed: int, needs_model: bool = True
-) -> Reference:
+def load(path: Path, changes: dict[str, int], seed: int, needs_model: bool = True) -> Reference:
     """Executes ref.py. Errors: Io, Syntax, Invalid."""
     try:
         source = path.read_text(encoding="utf-8")
@@ -233,6 +231,13 @@ def make_inputs(reference: Reference, seed: int) -> tuple[list[Any], bool]:
     if _elements(fakes) <= limit:
         return call(), True
     return fakes, False
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """Of the parameters that positional arguments fill, one each."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in positional]
 
 
 def bind(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:

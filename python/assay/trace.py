@@ -132,7 +132,7 @@ class Tracer:
         return out
 
     def _fake_inputs(self) -> list[Any]:
-        names = list(inspect.signature(self.model.forward).parameters)
+        names = ref.parameter_names(self.model.forward)
         out = []
         for k, value in enumerate(self.inputs):
             name = names[k] if k < len(names) else f"input{k}"
@@ -301,7 +301,7 @@ class Tracer:
             for name, value in call.bound.items():
                 self.builder.arguments += self._argument(name, value)
             return
-        names = list(inspect.signature(self.model.forward).parameters)
+        names = ref.parameter_names(self.model.forward)
         for k, value in enumerate(inputs):
             name = names[k] if k < len(names) else f"input{k}"
             self.builder.arguments += self._argument(name, value)

@@ -203,6 +203,7 @@ void Defects::take(std::vector<Finding>& findings, std::vector<LocationResult>& 
       if (r.cls != "unwritten" && spoiled_.empty()) spoiled_ = r.reason;
       r.kind = VerdictKind::Unknown;
       r.reason = "the reference: " + r.reason;
+      r.side = "reference";
     }
     results.push_back(std::move(r));
   }

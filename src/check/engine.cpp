@@ -542,9 +542,12 @@ class ShapeCheck {
     if (snapper_)
       for (const auto& [literal, ideal] : snapper_->moved())
         verdict_.snaps.push_back({literal, ideal});
-    std::stable_sort(
-        out_.results.begin(), out_.results.end(),
-        [](const LocationResult& a, const LocationResult& b) { return a.kind > b.kind; });
+    std::stable_sort(out_.results.begin(), out_.results.end(),
+                     [](const LocationResult& a, const LocationResult& b) {
+                       if (a.kind != b.kind) return a.kind > b.kind;
+                       return !a.side.empty() &&
+                              b.side.empty();  // the cause before what it leaves open
+                     });
     out_.kind = VerdictKind::Proved;
     for (const LocationResult& r : out_.results) out_.kind = worse(out_.kind, r.kind);
     if (out_.results.empty() && pairs_.empty()) out_.kind = VerdictKind::Unknown;

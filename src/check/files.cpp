@@ -168,13 +168,18 @@ Result<Program> record_reference(const CheckRequest& rq, const Program& inputs) 
 }
 
 Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
-                            const CheckRequest&) {
+                            const CheckRequest& rq) {
   program::Module module;
   module.name = path;
   if (extension_of(path) == ".ptx") {
     ASSAY_TRY(module.real_ptx, read_text(path));
   } else {
-    return fail(DiagKind::Unsupported, "--launch takes .ptx files so far", {path, 0, 0});
+    host::CompileRequest compile;
+    compile.sources = {path};
+    compile.extra_flags = rq.nvcc_flags;
+    ASSAY_TRY(host::CompiledKernels built, host::compile_kernels(compile));
+    module.real_ptx = std::move(built.real_ptx);
+    module.semantic_ptx = std::move(built.semantic_ptx);
   }
   return launch_program(launch, std::move(module));
 }
@@ -187,7 +192,8 @@ std::string change_text(const Program& p) {
 }
 
 // Both sides by one launch file.
-Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq) {
+Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq, std::vector<Timing>& timings) {
+  const auto start = SteadyClock::now();
   ASSAY_TRY(const std::string text, read_text(rq.launch_toml));
   ASSAY_TRY(const LaunchFile launch, parse_launch(text, rq.launch_toml));
   Pair pair;
@@ -199,6 +205,7 @@ Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq) {
     ASSAY_TRY(ProgramSet set, load_reference(rq));
     pair.reference = std::move(set.programs.front());
   }
+  timings.push_back({"compile", since(start)});
   std::vector<Pair> pairs;
   pairs.push_back(std::move(pair));
   return pairs;
@@ -337,7 +344,7 @@ Result<Verdict> check_files(const CheckRequest& request) {
   ASSAY_CHECK(check_usage(request));
   std::vector<Pair> pairs;
   if (!request.launch_toml.empty()) {
-    ASSAY_TRY(pairs, launch_pairs(request));
+    ASSAY_TRY(pairs, launch_pairs(request, timings));
   } else {
     ASSAY_TRY(pairs, recorded_pairs(request, notes, timings));
   }

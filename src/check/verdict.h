@@ -77,6 +77,7 @@ struct LocationResult {
   std::string differing;  // the differing part, as expressions
   SrcLoc loc;             // source line of the kernel that made it
   uint64_t count = 1;     // locations that share this result
+  std::string side = {};  // "reference": what is wrong is wrong with the reference
 };
 
 struct OutputCoverage {

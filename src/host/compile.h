@@ -31,6 +31,12 @@ struct Compiled {
 // (time), Io (no nvcc, no source, cache folder), Internal (the semantic library has no effect).
 Result<Compiled> compile_extension(const CompileRequest& request);
 
+// The kernels of one .cu, its host code left out. It may know nothing of PyTorch. Errors: the same.
+struct CompiledKernels {
+  std::string real_ptx, semantic_ptx;
+};
+Result<CompiledKernels> compile_kernels(const CompileRequest& request);
+
 // nvcc from $ASSAY_NVCC, PATH or /usr/local/cuda/bin. Errors: Io.
 Result<std::string> find_nvcc();
 

@@ -63,6 +63,7 @@ Json encode(const check::LocationResult& r) {
           {"index", r.location.index},
           {"verdict", check::verdict_name(r.kind)},
           {"class", r.cls},
+          {"side", r.side},
           {"reason", r.reason},
           {"candidate", number(r.candidate)},
           {"reference", number(r.reference)},

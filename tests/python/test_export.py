@@ -365,6 +365,45 @@ def test_references_with_modules_beside_them_are_not_cached(tmp_path: Path) -> N
     assert not list((tmp_path / "cache").rglob("*.json"))
 
 
+def test_inputs_only_needs_no_operator(tmp_path: Path) -> None:
+    text = """
+import torch
+rows = 4
+def module_fn(x, scale, bias):
+    return torch.linalg.eigvals(x) * scale + bias
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.zeros(4))
+    def forward(self, x, fn=module_fn):
+        return fn(x * 2, 0.5, self.bias)
+def get_inputs():
+    return [torch.randn(rows, 4)]
+"""
+    assert export_text(tmp_path, text)[0] == 3
+    code, out = export_text(tmp_path, text, "--inputs-only")
+    assert code == 0
+    program = out["programs"][0]
+    assert program["steps"] == [] and program["outputs"] == []
+    assert [a["source"] for a in program["arguments"]] == ["computed:x", "scalar", "parameter:bias"]
+    assert program["buffers"][program["arguments"][0]["value"]["buffer"]]["init"] == "symbolic"
+
+
+def test_inputs_only_needs_no_model(tmp_path: Path) -> None:
+    text = """
+import torch
+def get_inputs():
+    return [torch.randn(3, 4), torch.randint(0, 9, (3,)), 7]
+"""
+    assert export_text(tmp_path, text)[0] == 4
+    code, out = export_text(tmp_path, text, "--inputs-only")
+    assert code == 0
+    arguments = out["programs"][0]["arguments"]
+    assert [a["name"] for a in arguments] == ["input0", "input1", "input2"]
+    assert [a["source"] for a in arguments] == ["input:0", "input:1", "scalar"]
+    assert arguments[2]["value"] == 7
+
+
 def test_random_operators_stay_operators(tmp_path: Path) -> None:
     text = module("pass", "return F.dropout(x, 0.2, self.training)", "torch.randn(4, 5)")
     program = export_text(tmp_path, text)[1]["programs"][0]
