@@ -1,5 +1,7 @@
 """python -m assay.export REF.py -o OUT.json: a PyTorch reference as Programs.
 
+Runs ref.py as it is: `assay export` and `assay check` start this confined (src/host/reference.h).
+
 Exit codes: 0; 4 wrong input (missing file, no Model, exceptions of ref.py); 3 unsupported; 5 a bug
 of the exporter. On failure OUT.json holds {"schema": 1, "error": {"kind", "message"}}.
 """
@@ -15,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from assay import cache, shapes
+from assay import key, shapes
 from assay.errors import ExportError, InvalidError
 from assay.program import SCHEMA
 
@@ -80,7 +82,17 @@ def export(args: argparse.Namespace) -> dict[str, Any]:
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="assay.export", description=__doc__)
     parser.add_argument("ref", type=Path, help="ref.py: Model, get_inputs, get_init_inputs")
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument(
+        "--output-fd",
+        type=int,
+        metavar="N",
+        help="descriptor instead of a file; a line comes first: keep, or once where the result "
+        "depends on files that --key does not cover",
+    )
+    parser.add_argument(
+        "--key", action="store_true", help="only the identity of the result; ref.py is not run"
+    )
     parser.add_argument("--eval", action="store_true", help="model.eval() (default: as built)")
     parser.add_argument("--shapes", default="", metavar="NAME=N,...", help="module-level integers")
     parser.add_argument(
@@ -91,29 +103,36 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--inputs-only", action="store_true", help="the arguments alone: no steps, no outputs"
     )
-    parser.add_argument("--no-cache", action="store_true")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if (args.output is None) == (args.output_fd is None):
+        parser.error("give either --output or --output-fd")
+    return args
+
+
+def key_of(args: argparse.Namespace) -> str:
+    options = (args.eval, args.shapes, args.altered, args.fn, args.seed, args.inputs_only)
+    return key.key(args.ref, options)
 
 
 def run(args: argparse.Namespace) -> str:
-    options = (args.eval, args.shapes, args.altered, args.fn, args.seed, args.inputs_only)
-    key = cache.key(read_source(args.ref), args.ref, options)
-    if not args.no_cache:
-        found = cache.load(key)
-        if found is not None:
-            return found
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():  # ref.py may print
         warnings.simplefilter("ignore")
-        text = json.dumps(export(args), separators=(",", ":"), allow_nan=False)
-    if not args.no_cache and not cache.imported_siblings(args.ref):
-        cache.store(key, text)
-    return text
+        return json.dumps(export(args), separators=(",", ":"), allow_nan=False)
+
+
+def write(args: argparse.Namespace, text: str) -> None:
+    if args.output is not None:
+        args.output.write_text(text, encoding="utf-8")
+        return
+    head = "" if args.key else "once\n" if key.imported_siblings(args.ref) else "keep\n"
+    with open(args.output_fd, "w", encoding="utf-8", closefd=False) as out:
+        out.write(head + text)
 
 
 def main(argv: list[str] | None = None) -> int:
     args = parse_arguments(argv)
     try:
-        text, code = run(args), 0
+        text, code = key_of(args) if args.key else run(args), 0
     except ExportError as error:
         print(f"error ({error.kind}): {error.message}", file=sys.stderr)
         failure = {"kind": error.kind, "message": error.message}
@@ -123,7 +142,7 @@ def main(argv: list[str] | None = None) -> int:
         failure = {"kind": "internal", "message": f"export: {error!r}"}
         text, code = json.dumps({"schema": SCHEMA, "error": failure}), 5
     try:
-        args.output.write_text(text, encoding="utf-8")
+        write(args, text)
     except OSError as error:
         print(f"error (io): cannot write {args.output}: {error.strerror}", file=sys.stderr)
         return 4

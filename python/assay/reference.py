@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import collections
 import contextlib
+import errno
 import inspect
+import os
 import sys
 import traceback
 import types
@@ -50,6 +52,21 @@ def last_lines(error: BaseException, path: Path) -> str:
     return text[-600:] + where
 
 
+def sandbox_hint(error: BaseException | None) -> str:
+    """Where the cause is a refusal of the sandbox: what that allows."""
+    seen = 0
+    while error is not None and os.environ.get("ASSAY_CONFINED") and seen < 8:
+        if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES):
+            return (
+                "; references run confined: no network, no other processes, no writes outside a "
+                "temporary folder (tempfile finds it)"
+            )
+        reason = getattr(error, "reason", None)  # urllib's
+        inner = reason if isinstance(reason, BaseException) else None
+        error, seen = inner or error.__cause__ or error.__context__, seen + 1
+    return ""
+
+
 @contextlib.contextmanager
 def blamed_on_reference(what: str, path: Path) -> Iterator[None]:
     """Exceptions of user code become Invalid errors; exits of user code too. A module that is not
@@ -66,7 +83,8 @@ def blamed_on_reference(what: str, path: Path) -> Iterator[None]:
             f"for {sys.executable}"
         ) from error
     except (Exception, SystemExit) as error:
-        raise InvalidError(f"{path.name}: {what} raised {last_lines(error, path)}") from error
+        where = last_lines(error, path) + sandbox_hint(error)
+        raise InvalidError(f"{path.name}: {what} raised {where}") from error
 
 
 class NoModel(torch.nn.Module):

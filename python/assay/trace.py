@@ -343,7 +343,8 @@ def trace(path: Path, changes: dict[str, int], options: Options) -> Builder:
             if error.kind != "unsupported":
                 raise
         except Exception as error:
-            message = f"{path.name}: forward raised {ref.last_lines(error, path)}"
+            where = ref.last_lines(error, path) + ref.sandbox_hint(error)
+            message = f"{path.name}: forward raised {where}"
             first = first or InvalidError(message)
     assert first is not None
     raise first

@@ -1,18 +1,13 @@
 // From files to pairs of Programs: the front ends of both sides.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <set>
-#include <sstream>
 
-#include "base/install.h"
 #include "check/check.h"
+#include "check/front.h"
 #include "check/launch_toml.h"
-#include "host/process.h"
-#include "host/record.h"
+#include "host/compile.h"
 
 namespace assay::check {
 
@@ -27,144 +22,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 double since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
-}
-
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || fs::is_directory(path))
-    return fail(DiagKind::Io, "cannot read the file", {path, 0, 0});
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string extension_of(const std::string& path) { return fs::path(path).extension().string(); }
-
-// The Programs of a ref.py: the given shape first, then altered ones. `inputs_only`: its arguments
-// alone, no steps and no outputs.
-Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path,
-                                 bool inputs_only) {
-  ASSAY_TRY(const fs::path python_dir, resource("python"));
-  std::string out = (fs::temp_directory_path() / "assay-ref-XXXXXX").string();
-  if (mkdtemp(out.data()) == nullptr) return fail(DiagKind::Io, "cannot make a temporary folder");
-  const std::string file = out + "/ref.json";
-  const char* python = std::getenv("ASSAY_PYTHON");
-  host::ProcessSpec spec;
-  spec.argv = {python != nullptr ? python : "python3",
-               "-m",
-               "assay.export",
-               fs::absolute(path).string(),
-               "-o",
-               file};
-  if (inputs_only) spec.argv.push_back("--inputs-only");
-  if (rq.eval) spec.argv.push_back("--eval");
-  if (rq.altered_shapes) spec.argv.insert(spec.argv.end(), {"--altered", "3"});
-  spec.env = {"PYTHONPATH=" + python_dir.string()};
-  spec.wall_seconds = std::max(60.0, rq.options.timeout_s);
-  auto result = host::run_process(spec);
-  Result<std::string> text = read_text(file);
-  std::error_code ignored;
-  fs::remove_all(out, ignored);
-  if (!result) return tl::unexpected<Diag>(result.error());
-  if (result->timed_out)
-    return fail(DiagKind::Limit, "exporting the reference took too long", {path, 0, 0});
-  if (!text) {
-    return fail(result->exit_code == 4 ? DiagKind::Invalid : DiagKind::Internal,
-                fmt::format("exporting the reference failed:\n{}", result->output), {path, 0, 0});
-  }
-  return program::set_from_json(*text);
-}
-
-Result<ProgramSet> load_reference(const CheckRequest& rq) {
-  const std::string ext = extension_of(rq.reference);
-  if (ext == ".py") return export_python(rq, rq.reference, false);
-  ASSAY_TRY(const std::string text, read_text(rq.reference));
-  if (ext == ".json") return program::set_from_json(text);
-  if (ext == ".assay") {
-    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.reference));
-    if (bundle.programs.empty())
-      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.reference, 0, 0});
-    ProgramSet set;
-    set.programs = std::move(bundle.programs);
-    return set;
-  }
-  return fail(DiagKind::Invalid,
-              "a reference is a .py, .json or .assay file (or .cu, with --inputs or --launch, or "
-              ".ptx, with --launch)",
-              {rq.reference, 0, 0});
-}
-
-// The arguments of --inputs alone: what both sources are called with.
-Result<ProgramSet> load_inputs(const CheckRequest& rq) {
-  const std::string ext = extension_of(rq.inputs);
-  if (ext == ".py") return export_python(rq, rq.inputs, true);
-  if (ext != ".json")
-    return fail(DiagKind::Invalid, "--inputs takes a .py or .json file", {rq.inputs, 0, 0});
-  ASSAY_TRY(const std::string text, read_text(rq.inputs));
-  ASSAY_TRY(ProgramSet set, program::set_from_json(text));
-  for (Program& p : set.programs) {
-    p.modules.clear();
-    p.scalars.clear();
-    p.steps.clear();
-    p.outputs.clear();
-    p.mutated.clear();
-    p.notes.clear();
-  }
-  return set;
-}
-
-// Arguments that a host function takes: all of a functional reference; inputs, then (if
-// it takes them) parameters, of a module.
-std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
-  std::vector<std::vector<Argument>> out = {reference.arguments};
-  if (reference.form != "module") return out;
-  std::vector<Argument> inputs, with_scalars = reference.arguments;
-  for (const Argument& a : reference.arguments)
-    if (a.source.rfind("input:", 0) == 0 || a.source == "scalar") inputs.push_back(a);
-  if (!reference.init_args.empty()) {
-    with_scalars.insert(with_scalars.end(), reference.init_args.begin(), reference.init_args.end());
-    out.push_back(with_scalars);
-  }
-  if (inputs.size() != reference.arguments.size()) {
-    out.push_back(inputs);
-    if (!reference.init_args.empty()) {
-      std::vector<Argument> more = inputs;
-      more.insert(more.end(), reference.init_args.begin(), reference.init_args.end());
-      out.push_back(more);
-    }
-  }
-  return out;
-}
-
-// The source `path`, called as `reference` says.
-Result<Program> record_source(const CheckRequest& rq, const std::string& path,
-                              const std::string& entry, const Program& reference) {
-  std::optional<Diag> first;
-  for (const auto& arguments : argument_lists(reference)) {
-    host::RecordRequest record;
-    record.sources = {path};
-    record.entry = entry;
-    record.arguments = arguments;
-    record.buffers = reference.buffers;
-    record.extra_flags = rq.nvcc_flags;
-    auto recorded = host::record_extension(record);
-    if (recorded) return recorded;
-    if (!first) first = recorded.error();
-    const bool signature = recorded.error().message.find("argument") != std::string::npos;
-    if (recorded.error().kind != DiagKind::Invalid || !signature) break;
-  }
-  if (first->loc.file.empty()) first->loc.file = path;
-  return tl::unexpected<Diag>(*first);
-}
-
-// A reference that is a source too. Its arguments are those of the inputs, also where its host
-// function takes fewer: argument k means the same on both sides.
-Result<Program> record_reference(const CheckRequest& rq, const Program& inputs) {
-  const std::string& entry = rq.reference_entry.empty() ? rq.entry : rq.reference_entry;
-  ASSAY_TRY(Program p, record_source(rq, rq.reference, entry, inputs));
-  p.arguments = inputs.arguments;
-  p.changed = inputs.changed;
-  return p;
 }
 
 Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
@@ -192,7 +49,8 @@ std::string change_text(const Program& p) {
 }
 
 // Both sides by one launch file.
-Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq, std::vector<Timing>& timings) {
+Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq, std::vector<Timing>& timings,
+                                       Lacks& lacks) {
   const auto start = SteadyClock::now();
   ASSAY_TRY(const std::string text, read_text(rq.launch_toml));
   ASSAY_TRY(const LaunchFile launch, parse_launch(text, rq.launch_toml));
@@ -202,7 +60,7 @@ Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq, std::vector<Timin
   if (ext == ".ptx" || ext == ".cu") {
     ASSAY_TRY(pair.reference, from_launch(rq.reference, launch, rq));
   } else {
-    ASSAY_TRY(ProgramSet set, load_reference(rq));
+    ASSAY_TRY(ProgramSet set, load_reference(rq, lacks));
     pair.reference = std::move(set.programs.front());
   }
   timings.push_back({"compile", since(start)});
@@ -224,12 +82,12 @@ Status compile_sources(const CheckRequest& rq) {
 }
 
 Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
-                                         std::vector<Timing>& timings) {
+                                         std::vector<Timing>& timings, Lacks& lacks) {
   const auto start = SteadyClock::now();
   const bool two_sources = !rq.inputs.empty();
   // The compilers run while the reference is exported.
   auto compiled = std::async(std::launch::async, [&rq] { return compile_sources(rq); });
-  auto set = two_sources ? load_inputs(rq) : load_reference(rq);
+  auto set = two_sources ? load_inputs(rq, lacks) : load_reference(rq, lacks);
   const double reference_s = since(start);
   timings.push_back({two_sources ? "inputs" : "reference", reference_s});
   const Status ok = compiled.get();
@@ -255,14 +113,14 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
                        fmt::format("the {} rejects {}: {}", who, change, why.message),
                        {}});
     };
-    auto candidate = record_source(rq, rq.candidate, rq.entry, reference);
+    auto candidate = record_source(rq, rq.candidate, rq.entry, reference, lacks);
     if (!candidate) {
       if (k == 0) return tl::unexpected<Diag>(candidate.error());
       rejects("candidate", candidate.error());
       continue;
     }
     if (two_sources) {
-      auto other = record_reference(rq, reference);
+      auto other = record_reference(rq, reference, lacks);
       if (!other) {
         if (k == 0) return tl::unexpected<Diag>(other.error());
         rejects("reference", other.error());
@@ -341,13 +199,19 @@ Result<Verdict> check_files(const CheckRequest& request) {
   const auto start = SteadyClock::now();
   std::vector<Finding> notes;
   std::vector<Timing> timings;
+  Lacks lacks;
   ASSAY_CHECK(check_usage(request));
   std::vector<Pair> pairs;
   if (!request.launch_toml.empty()) {
-    ASSAY_TRY(pairs, launch_pairs(request, timings));
+    ASSAY_TRY(pairs, launch_pairs(request, timings, lacks));
   } else {
-    ASSAY_TRY(pairs, recorded_pairs(request, notes, timings));
+    ASSAY_TRY(pairs, recorded_pairs(request, notes, timings, lacks));
   }
+  for (const std::string& l : lacks)
+    notes.push_back({"note",
+                     Severity::Low,
+                     "foreign code was less confined: this machine's kernel lacks " + l,
+                     {}});
   CheckOptions options = request.options;
   options.timeout_s = std::max(1.0, options.timeout_s - since(start));
   ASSAY_TRY(Verdict v, check_programs(pairs, options));

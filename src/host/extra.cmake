@@ -52,6 +52,11 @@ add_dependencies(assay-host-runner assay_cudart_12 assay_cudart_13)
 set_target_properties(assay-host-runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${ASSAY_LIBEXEC}
                                                    INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 
+add_executable(assay-confined ${host_dir}/standalone/confined.cpp ${host_dir}/standalone/confine.cpp)
+target_include_directories(assay-confined PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(assay-confined PRIVATE ${ASSAY_SECCOMP})
+set_target_properties(assay-confined PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${ASSAY_LIBEXEC})
+
 add_executable(assay-gen-sem ${host_dir}/standalone/gen_sem.cpp)
 target_include_directories(assay-gen-sem PRIVATE ${CMAKE_SOURCE_DIR}/src)
 set(sem_bc ${ASSAY_SHARE}/sem.bc)
@@ -66,4 +71,4 @@ add_custom_command(
 add_custom_target(assay-sem-bc ALL DEPENDS ${sem_bc})
 
 # Whoever links assay_host needs these at run time.
-add_dependencies(assay_host assay-host-runner assay-sem-bc)
+add_dependencies(assay_host assay-host-runner assay-confined assay-sem-bc)

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 extern char** environ;
@@ -89,6 +90,13 @@ struct Session {
   ProcessResult out;
   Pipe in, text, result;
   size_t written = 0;
+  pid_t pid = -1;
+
+  // Compares memory and threads with the limits; true: over one of them.
+  bool over_limits();
+  bool stopped() const {
+    return out.timed_out || out.result_too_long || out.too_much_memory || out.too_many_threads;
+  }
 
   // Moves bytes until both outputs are closed or the deadline passes.
   void pump(Clock::time_point deadline);
@@ -106,6 +114,30 @@ bool Session::drain(int fd, std::string* into, size_t cap, bool* too_long) {
   return true;
 }
 
+bool Session::over_limits() {
+  if (spec.max_resident == 0 && spec.max_threads == 0) return false;
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
+  if (file == nullptr) return false;
+  std::array<char, 1024> line{};
+  const size_t n = std::fread(line.data(), 1, line.size() - 1, file);
+  std::fclose(file);
+  const std::string fields(line.data(), n);
+  const size_t name_end = fields.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return false;
+  unsigned long long threads = 0;
+  long long pages = 0;
+  // Fields 3 to 24 of proc(5).
+  if (std::sscanf(fields.c_str() + name_end + 1,
+                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %llu %*d "
+                  "%*u %*u %lld",
+                  &threads, &pages) != 2)
+    return false;
+  const auto bytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  out.too_much_memory = spec.max_resident != 0 && bytes > spec.max_resident;
+  out.too_many_threads = spec.max_threads != 0 && threads > spec.max_threads;
+  return out.too_much_memory || out.too_many_threads;
+}
+
 void Session::pump(Clock::time_point deadline) {
   while (text.read >= 0 || result.read >= 0) {
     auto left =
@@ -114,9 +146,11 @@ void Session::pump(Clock::time_point deadline) {
       out.timed_out = true;
       return;
     }
+    if (over_limits()) return;
+    const long wait = spec.max_resident != 0 || spec.max_threads != 0 ? 20 : 1000;  // ms
     std::array<pollfd, 3> fds{
         {{text.read, POLLIN, 0}, {result.read, POLLIN, 0}, {in.write, POLLOUT, 0}}};
-    if (poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left, 1000))) < 0 &&
+    if (poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left, wait))) < 0 &&
         errno != EINTR)
       return;
     if (text.read >= 0 && fds[0].revents != 0 &&
@@ -139,12 +173,12 @@ void Session::pump(Clock::time_point deadline) {
 }
 
 // Waits until the deadline; false: still running.
-bool wait_until(pid_t pid, Clock::time_point deadline, int* status) {
+bool wait_until(Session& s, Clock::time_point deadline, int* status) {
   for (;;) {
-    pid_t got = waitpid(pid, status, WNOHANG);
-    if (got == pid) return true;
+    pid_t got = waitpid(s.pid, status, WNOHANG);
+    if (got == s.pid) return true;
     if (got < 0 && errno != EINTR) return false;
-    if (Clock::now() >= deadline) return false;
+    if (Clock::now() >= deadline || s.over_limits()) return false;
     usleep(1000);
   }
 }
@@ -172,11 +206,12 @@ Result<ProcessResult> run_process(const ProcessSpec& spec) {
   s.result.close_end(&s.result.write);
   if (spec.input.empty()) s.in.close_end(&s.in.write);
   if (s.in.write >= 0) fcntl(s.in.write, F_SETFL, O_NONBLOCK);
+  s.pid = pid;
   s.pump(deadline);
   int status = 0;
-  bool ended = !s.out.timed_out && !s.out.result_too_long && wait_until(pid, deadline, &status);
+  bool ended = !s.stopped() && wait_until(s, deadline, &status);
   if (!ended) {
-    if (!s.out.result_too_long) s.out.timed_out = true;
+    if (!s.stopped()) s.out.timed_out = true;
     kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }

@@ -1,6 +1,7 @@
 #pragma once
 // Child processes: started without a shell, in a process group of their own, with a wall-clock
 // limit and capped output; the whole group is killed at the limit.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct ProcessSpec {
   double wall_seconds = 120;
   size_t max_output = 1 << 20;  // of standard output and error together; more is dropped
   size_t max_result = 0;        // > 0: descriptor 3 is a pipe, read up to this many bytes
+  uint64_t max_resident = 0;    // > 0: the process is killed when it holds more bytes of memory
+  uint64_t max_threads = 0;     // > 0: likewise, threads
 };
 
 struct ProcessResult {
@@ -24,6 +27,7 @@ struct ProcessResult {
   int signal = 0;      // if it was killed
   bool timed_out = false;
   bool result_too_long = false;
+  bool too_much_memory = false, too_many_threads = false;
   std::string output;  // standard output and error, interleaved
   std::string result;  // what came on descriptor 3
   double seconds = 0;

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/install.h"
 #include "host/process.h"
+#include "host/temporary.h"
 
 namespace assay::host {
 
@@ -16,19 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-struct TemporaryFolder {
-  fs::path path;
-  TemporaryFolder() {
-    std::error_code ec;
-    std::string name = (fs::temp_directory_path(ec) / "assay-host-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ec;
-    if (!path.empty()) fs::remove_all(path, ec);
-  }
-};
 
 std::string last_lines(const std::string& text) {
   size_t n = text.size();
@@ -123,15 +110,15 @@ std::string request_text(const SandboxRequest& request, const fs::path& work,
 
 Result<SandboxResult> run_confined(const SandboxRequest& request) {
   ASSAY_TRY(fs::path runner, helper_program("assay-host-runner"));
-  TemporaryFolder work;
-  if (work.path.empty()) return fail(DiagKind::Io, "cannot make a temporary folder");
+  const TemporaryFolder work("assay-host");
+  if (work.path().empty()) return fail(DiagKind::Io, "cannot make a temporary folder");
   ProcessSpec spec;
   spec.argv = {runner.string()};
-  spec.input = request_text(request, work.path, runner);
-  spec.cwd = work.path.string();
+  spec.input = request_text(request, work.path(), runner);
+  spec.cwd = work.path().string();
   spec.clean_env = true;  // nothing of the user's environment is host code's business
-  spec.env = {"PATH=/usr/bin:/bin", "HOME=" + work.path.string(), "TMPDIR=" + work.path.string(),
-              "LC_ALL=C.UTF-8"};
+  spec.env = {"PATH=/usr/bin:/bin", "HOME=" + work.path().string(),
+              "TMPDIR=" + work.path().string(), "LC_ALL=C.UTF-8"};
   spec.wall_seconds = request.limits.wall_seconds;
   spec.max_output = 64 * 1024;
   spec.max_result = request.limits.result_bytes;

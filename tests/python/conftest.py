@@ -1,8 +1,6 @@
-import os
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
-os.environ["ASSAY_CACHE"] = "/nonexistent"  # tests never read or write the user's cache

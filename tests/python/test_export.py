@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import types
@@ -25,7 +24,7 @@ def export_text(folder: Path, text: str, *options: str) -> tuple[int, Json]:
     ref = folder / "ref.py"
     ref.write_text(text)
     out = folder / "out.json"
-    code = export.main([str(ref), "-o", str(out), "--no-cache", *options])
+    code = export.main([str(ref), "-o", str(out), *options])
     return code, json.loads(out.read_text())
 
 
@@ -250,7 +249,7 @@ def test_the_failing_line_is_named(tmp_path: Path) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     out = tmp_path / "o.json"
-    assert export.main([str(tmp_path / "none.py"), "-o", str(out), "--no-cache"]) == 4
+    assert export.main([str(tmp_path / "none.py"), "-o", str(out)]) == 4
     assert json.loads(out.read_text())["error"]["kind"] == "io"
 
 
@@ -329,40 +328,31 @@ def test_references_that_import_einops(tmp_path: Path) -> None:  # as KernelBenc
     assert out["programs"][0]["outputs"], out
 
 
-def test_cache_needs_no_torch(tmp_path: Path) -> None:
-    ref, out = tmp_path / "ref.py", tmp_path / "out.json"
-    ref.write_text(REFERENCES["relu"])
+def test_key_covers_text_and_options_and_runs_nothing(tmp_path: Path) -> None:
+    ref, out = tmp_path / "ref.py", tmp_path / "out.txt"
     code = (
         "import sys; from assay import export; "
-        f"rc = export.main([{str(ref)!r}, '-o', {str(out)!r}]); print(rc, 'torch' in sys.modules)"
+        f"rc = export.main([{str(ref)!r}, '-o', {str(out)!r}, '--key', *sys.argv[1:]]); "
+        "print(rc, 'torch' in sys.modules)"
     )
-    environment = {"ASSAY_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "python")}
 
-    def run() -> str:
-        out.unlink(missing_ok=True)
+    def key(text: str, *options: str) -> str:
+        ref.write_text(text)
         result = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+            [sys.executable, "-c", code, *options],
+            env={"PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
         )
-        return result.stdout.strip()
+        assert result.stdout.strip() == "0 False", result.stderr
+        return out.read_text()
 
-    assert run() == "0 True"
-    first = out.read_text()
-    assert run() == "0 False"
-    assert out.read_text() == first
-    ref.write_text(REFERENCES["relu"] + "\n")
-    assert run() == "0 True"
-
-
-def test_references_with_modules_beside_them_are_not_cached(tmp_path: Path) -> None:
-    (tmp_path / "helper_of_reference.py").write_text("SCALE = 2\n")
-    ref, out = tmp_path / "ref.py", tmp_path / "out.json"
-    ref.write_text("import helper_of_reference\n" + REFERENCES["relu"])
-    os.environ["ASSAY_CACHE"] = str(tmp_path / "cache")
-    try:
-        assert export.main([str(ref), "-o", str(out)]) == 0
-    finally:
-        os.environ["ASSAY_CACHE"] = "/nonexistent"
-    assert not list((tmp_path / "cache").rglob("*.json"))
+    text = "raise SystemExit(1)\n" + REFERENCES["relu"]
+    keys = [key(text), key(text + "\n"), key(text, "--eval"), key(text, "--altered", "1")]
+    keys += [key(text, "--inputs-only"), key(text, "--seed", "1"), key(text, "--shapes", "n=2")]
+    assert all(len(k) == 64 for k in keys)
+    assert len(set(keys)) == len(keys)
+    assert key(text) == keys[0]
 
 
 def test_inputs_only_needs_no_operator(tmp_path: Path) -> None:

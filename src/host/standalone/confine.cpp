@@ -59,6 +59,7 @@ bool landlock(const Confinement& c) {
   }
   ok = allow(ruleset, "/dev/null", kReadFile | kWriteFile) && ok;
   for (const std::string& p : c.read_paths) ok = allow(ruleset, p, kRead) && ok;
+  if (c.foreign == Foreign::Program) ok = allow(ruleset, "/", kRead | kExecute) && ok;
   if (!c.work_dir.empty()) ok = allow(ruleset, c.work_dir, fs & ~kExecute) && ok;
   ok = ok && syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
   close(ruleset);
@@ -151,6 +152,45 @@ constexpr const char* kAllowed[] = {"read",
                                     "arch_prctl",
                                     "fadvise64"};
 
+// What an interpreter and PyTorch need besides. execve: the program itself; whatever comes after
+// it is as confined.
+constexpr const char* kAllowedToProgram[] = {"execve",
+                                             "sched_setaffinity",
+                                             "sched_getparam",
+                                             "sched_getscheduler",
+                                             "sched_get_priority_max",
+                                             "sched_get_priority_min",
+                                             "get_mempolicy",
+                                             "mbind",
+                                             "mincore",
+                                             "mlock",
+                                             "munlock",
+                                             "msync",
+                                             "getgroups",
+                                             "getresuid",
+                                             "getresgid",
+                                             "getsid",
+                                             "getpgid",
+                                             "capget",
+                                             "umask",
+                                             "statfs",
+                                             "fstatfs",
+                                             "chdir",
+                                             "pipe",
+                                             "select",
+                                             "pselect6",
+                                             "epoll_create1",
+                                             "epoll_ctl",
+                                             "epoll_wait",
+                                             "epoll_pwait",
+                                             "setitimer",
+                                             "getitimer",
+                                             "alarm",
+                                             "getcpu",
+                                             "pwritev",
+                                             "preadv",
+                                             "futex_waitv"};
+
 // Attempts that are reported rather than merely refused.
 constexpr const char* kTrapped[] = {"fork",
                                     "vfork",
@@ -193,7 +233,8 @@ constexpr const char* kTrapped[] = {"fork",
                                     "setgid",
                                     "capset"};
 
-bool filter(bool deny_writes) {
+bool filter(bool deny_writes, Foreign foreign) {
+  const bool program = foreign == Foreign::Program;
   scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (ctx == nullptr) return false;
   bool ok = true;
@@ -206,15 +247,21 @@ bool filter(bool deny_writes) {
     if (deny_writes && (s == "openat" || s == "open")) continue;
     rule(SCMP_ACT_ALLOW, name);
   }
-  for (const char* name : kTrapped) rule(SCMP_ACT_TRAP, name);
+  if (program) {
+    for (const char* name : kAllowedToProgram) rule(SCMP_ACT_ALLOW, name);
+  } else {
+    for (const char* name : kTrapped) rule(SCMP_ACT_TRAP, name);
+  }
   // Threads, but no processes. clone3 hides its flags in memory: glibc then takes clone.
   ok = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0 && ok;
   ok = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                         SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) == 0 &&
        ok;
-  ok = seccomp_rule_add(ctx, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
-                        SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) == 0 &&
-       ok;
+  if (!program) {
+    ok = seccomp_rule_add(ctx, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) == 0 &&
+         ok;
+  }
   // abort() signals the process itself; limits may be read, not set.
   auto self = static_cast<scmp_datum_t>(getpid());
   ok =
@@ -253,17 +300,20 @@ bool limit(__rlimit_resource_t what, uint64_t value, uint64_t grace = 0) {
 std::vector<std::string> confine(const Confinement& c) {
   std::vector<std::string> missing;
   bool limits = limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, c.file_bytes) &&
-                limit(RLIMIT_NOFILE, 64) && limit(RLIMIT_CPU, c.cpu_seconds, 1);
-  limits = limit(RLIMIT_NPROC, 256) && limits;
+                limit(RLIMIT_NOFILE, c.foreign == Foreign::Program ? 1024 : 64) &&
+                limit(RLIMIT_CPU, c.cpu_seconds, 1);
+  if (c.foreign == Foreign::Library) {
+    limits = limit(RLIMIT_NPROC, 256) && limits;
 #if !defined(__SANITIZE_ADDRESS__)
-  limits = limit(RLIMIT_AS, c.memory_bytes) && limits;
+    limits = limit(RLIMIT_AS, c.memory_bytes) && limits;
 #endif
+  }
   if (!limits) missing.push_back("rlimit");
   prctl(PR_SET_DUMPABLE, 0);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) missing.push_back("no_new_privs");
   bool files = landlock(c);
   if (!files) missing.push_back("landlock");
-  if (!filter(!files)) missing.push_back("seccomp");
+  if (!filter(!files, c.foreign)) missing.push_back("seccomp");
   return missing;
 }
 

@@ -1,0 +1,145 @@
+// The front ends of one side: from a file to a Program.
+#include "check/front.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "host/record.h"
+#include "host/reference.h"
+
+namespace assay::check {
+
+namespace fs = std::filesystem;
+using program::Argument;
+using program::Program;
+using program::ProgramSet;
+
+namespace {
+
+// The Programs of a ref.py: the given shape first, then altered ones. `inputs_only`: its arguments
+// alone, no steps and no outputs.
+Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path, bool inputs_only,
+                                 Lacks& lacks) {
+  host::ReferenceRequest request;
+  request.path = path;
+  request.eval = rq.eval;
+  request.inputs_only = inputs_only;
+  request.altered = rq.altered_shapes ? 3 : 0;
+  request.wall_seconds =
+      std::max(60.0, rq.options.timeout_s);  // importing PyTorch alone takes long
+  ASSAY_TRY(const host::ExportedReference exported, host::export_reference(request));
+  lacks.insert(exported.missing.begin(), exported.missing.end());
+  auto set = program::set_from_json(exported.json);
+  if (!set && set.error().loc.file.empty()) set.error().loc.file = path;
+  return set;
+}
+
+// Arguments that a host function takes: all of a functional reference; inputs, then (if
+// it takes them) parameters, of a module.
+std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
+  std::vector<std::vector<Argument>> out = {reference.arguments};
+  if (reference.form != "module") return out;
+  std::vector<Argument> inputs, with_scalars = reference.arguments;
+  for (const Argument& a : reference.arguments)
+    if (a.source.rfind("input:", 0) == 0 || a.source == "scalar") inputs.push_back(a);
+  if (!reference.init_args.empty()) {
+    with_scalars.insert(with_scalars.end(), reference.init_args.begin(), reference.init_args.end());
+    out.push_back(with_scalars);
+  }
+  if (inputs.size() != reference.arguments.size()) {
+    out.push_back(inputs);
+    if (!reference.init_args.empty()) {
+      std::vector<Argument> more = inputs;
+      more.insert(more.end(), reference.init_args.begin(), reference.init_args.end());
+      out.push_back(more);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || fs::is_directory(path))
+    return fail(DiagKind::Io, "cannot read the file", {path, 0, 0});
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string extension_of(const std::string& path) { return fs::path(path).extension().string(); }
+
+Result<ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks) {
+  const std::string ext = extension_of(rq.reference);
+  if (ext == ".py") return export_python(rq, rq.reference, false, lacks);
+  ASSAY_TRY(const std::string text, read_text(rq.reference));
+  if (ext == ".json") return program::set_from_json(text);
+  if (ext == ".assay") {
+    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.reference));
+    if (bundle.programs.empty())
+      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.reference, 0, 0});
+    ProgramSet set;
+    set.programs = std::move(bundle.programs);
+    return set;
+  }
+  return fail(DiagKind::Invalid,
+              "a reference is a .py, .json or .assay file (or .cu, with --inputs or --launch, or "
+              ".ptx, with --launch)",
+              {rq.reference, 0, 0});
+}
+
+Result<ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks) {
+  const std::string ext = extension_of(rq.inputs);
+  if (ext == ".py") return export_python(rq, rq.inputs, true, lacks);
+  if (ext != ".json")
+    return fail(DiagKind::Invalid, "--inputs takes a .py or .json file", {rq.inputs, 0, 0});
+  ASSAY_TRY(const std::string text, read_text(rq.inputs));
+  ASSAY_TRY(ProgramSet set, program::set_from_json(text));
+  for (Program& p : set.programs) {
+    p.modules.clear();
+    p.scalars.clear();
+    p.steps.clear();
+    p.outputs.clear();
+    p.mutated.clear();
+    p.notes.clear();
+  }
+  return set;
+}
+
+Result<Program> record_source(const CheckRequest& rq, const std::string& path,
+                              const std::string& entry, const Program& reference, Lacks& lacks) {
+  std::optional<Diag> first;
+  for (const auto& arguments : argument_lists(reference)) {
+    host::RecordRequest record;
+    record.sources = {path};
+    record.entry = entry;
+    record.arguments = arguments;
+    record.buffers = reference.buffers;
+    record.extra_flags = rq.nvcc_flags;
+    auto recorded = host::record(record);
+    if (recorded) {
+      lacks.insert(recorded->missing_confinement.begin(), recorded->missing_confinement.end());
+      return std::move(recorded->program);
+    }
+    if (!first) first = recorded.error();
+    const bool signature = recorded.error().message.find("argument") != std::string::npos;
+    if (recorded.error().kind != DiagKind::Invalid || !signature) break;
+  }
+  if (first->loc.file.empty()) first->loc.file = path;
+  return tl::unexpected<Diag>(*first);
+}
+
+Result<Program> record_reference(const CheckRequest& rq, const Program& inputs, Lacks& lacks) {
+  const std::string& entry = rq.reference_entry.empty() ? rq.entry : rq.reference_entry;
+  ASSAY_TRY(Program p, record_source(rq, rq.reference, entry, inputs, lacks));
+  p.arguments = inputs.arguments;
+  p.changed = inputs.changed;
+  return p;
+}
+
+}  // namespace assay::check

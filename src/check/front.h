@@ -1,0 +1,30 @@
+#pragma once
+// The front ends of one side: from a file to a Program.
+#include <set>
+#include <string>
+
+#include "check/check.h"
+
+namespace assay::check {
+
+// Mechanisms of confinement that the machine lacks where foreign code was run.
+using Lacks = std::set<std::string>;
+
+Result<std::string> read_text(const std::string& path);
+std::string extension_of(const std::string& path);
+
+// A .py, .json or .assay: the given shape first, then altered ones.
+Result<program::ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks);
+// The arguments of --inputs alone: what both sources are called with.
+Result<program::ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks);
+
+// The source `path`, called with the arguments of `reference`.
+Result<program::Program> record_source(const CheckRequest& rq, const std::string& path,
+                                       const std::string& entry, const program::Program& reference,
+                                       Lacks& lacks);
+// A reference that is a source too. Its arguments are those of the inputs, also where its host
+// function takes fewer: argument k means the same on both sides.
+Result<program::Program> record_reference(const CheckRequest& rq, const program::Program& inputs,
+                                          Lacks& lacks);
+
+}  // namespace assay::check
