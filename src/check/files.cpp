@@ -97,10 +97,8 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   std::vector<Pair> pairs;
   const auto record_start = SteadyClock::now();
   if (extension_of(rq.candidate) == ".assay") {
-    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.candidate));
-    if (bundle.programs.empty())
-      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.candidate, 0, 0});
-    pairs.push_back({"", std::move(bundle.programs.front()), std::move(set->programs.front())});
+    ASSAY_TRY(std::vector<Program> candidate, load_programs(rq.candidate));
+    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front())});
     return pairs;
   }
   for (size_t k = 0; k < set->programs.size(); ++k) {
@@ -173,6 +171,11 @@ Status check_usage(const CheckRequest& rq) {
   };
   if (ext != ".cu" && ext != ".ptx" && ext != ".assay")
     return bad("a candidate is a .cu, .ptx or .assay file", rq.candidate);
+  if (other != ".py" && other != ".json" && other != ".assay" && other != ".cu" && other != ".ptx")
+    return bad(
+        "a reference is a .py, .json or .assay file, or a .cu (with --inputs or --launch) or .ptx "
+        "(with --launch)",
+        rq.reference);
   if (!rq.launch_toml.empty()) {
     if (ext == ".assay") return bad("--launch goes with .ptx and .cu", rq.candidate);
     if (!rq.inputs.empty()) return bad("give either --inputs or --launch", rq.inputs);

@@ -20,6 +20,13 @@ using program::ProgramSet;
 
 namespace {
 
+// Errors of the readers know no file.
+template <class T>
+Result<T> of_file(Result<T> result, const std::string& path) {
+  if (!result && result.error().loc.file.empty()) result.error().loc.file = path;
+  return result;
+}
+
 // The Programs of a ref.py: the given shape first, then altered ones. `inputs_only`: its arguments
 // alone, no steps and no outputs.
 Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path, bool inputs_only,
@@ -33,9 +40,7 @@ Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path
       std::max(60.0, rq.options.timeout_s);  // importing PyTorch alone takes long
   ASSAY_TRY(const host::ExportedReference exported, host::export_reference(request));
   lacks.insert(exported.missing.begin(), exported.missing.end());
-  auto set = program::set_from_json(exported.json);
-  if (!set && set.error().loc.file.empty()) set.error().loc.file = path;
-  return set;
+  return of_file(program::set_from_json(exported.json), path);
 }
 
 // Arguments that a host function takes: all of a functional reference; inputs, then (if
@@ -74,22 +79,24 @@ Result<std::string> read_text(const std::string& path) {
 
 std::string extension_of(const std::string& path) { return fs::path(path).extension().string(); }
 
+Result<std::vector<Program>> load_programs(const std::string& path) {
+  ASSAY_TRY(program::Bundle bundle, of_file(program::load_bundle(path), path));
+  if (bundle.programs.empty())
+    return fail(DiagKind::Invalid, "the bundle holds no program", {path, 0, 0});
+  return std::move(bundle.programs);
+}
+
 Result<ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks) {
   const std::string ext = extension_of(rq.reference);
   if (ext == ".py") return export_python(rq, rq.reference, false, lacks);
   ASSAY_TRY(const std::string text, read_text(rq.reference));
-  if (ext == ".json") return program::set_from_json(text);
+  if (ext == ".json") return of_file(program::set_from_json(text), rq.reference);
   if (ext == ".assay") {
-    ASSAY_TRY(program::Bundle bundle, program::load_bundle(rq.reference));
-    if (bundle.programs.empty())
-      return fail(DiagKind::Invalid, "the bundle holds no program", {rq.reference, 0, 0});
     ProgramSet set;
-    set.programs = std::move(bundle.programs);
+    ASSAY_TRY(set.programs, load_programs(rq.reference));
     return set;
   }
-  return fail(DiagKind::Invalid,
-              "a reference is a .py, .json or .assay file (or .cu, with --inputs or --launch, or "
-              ".ptx, with --launch)",
+  return fail(DiagKind::Invalid, "a reference is a .py, .json or .assay file",
               {rq.reference, 0, 0});
 }
 
@@ -99,7 +106,7 @@ Result<ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks) {
   if (ext != ".json")
     return fail(DiagKind::Invalid, "--inputs takes a .py or .json file", {rq.inputs, 0, 0});
   ASSAY_TRY(const std::string text, read_text(rq.inputs));
-  ASSAY_TRY(ProgramSet set, program::set_from_json(text));
+  ASSAY_TRY(ProgramSet set, of_file(program::set_from_json(text), rq.inputs));
   for (Program& p : set.programs) {
     p.modules.clear();
     p.scalars.clear();

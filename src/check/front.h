@@ -2,6 +2,7 @@
 // The front ends of one side: from a file to a Program.
 #include <set>
 #include <string>
+#include <vector>
 
 #include "check/check.h"
 
@@ -13,6 +14,8 @@ using Lacks = std::set<std::string>;
 Result<std::string> read_text(const std::string& path);
 std::string extension_of(const std::string& path);
 
+// Of a .assay file, at least one.
+Result<std::vector<program::Program>> load_programs(const std::string& path);
 // A .py, .json or .assay: the given shape first, then altered ones.
 Result<program::ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks);
 // The arguments of --inputs alone: what both sources are called with.

@@ -37,7 +37,8 @@ std::string written_name(const std::string& mangled) {
   return name;
 }
 
-Result<const ptx::Function*> find_kernel(const ptx::Module& module, const KernelLaunch& launch) {
+Result<const ptx::Function*> find_kernel(const ptx::Module& module, const std::string& file,
+                                         const KernelLaunch& launch) {
   std::vector<const ptx::Function*> found;
   std::vector<std::string> names;
   for (const auto& f : module.functions) {
@@ -47,7 +48,11 @@ Result<const ptx::Function*> find_kernel(const ptx::Module& module, const Kernel
     if (launch.kernel.empty() || names.back() == launch.kernel) found.push_back(&f);
   }
   if (found.size() == 1) return found[0];
-  std::string known = names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  if (names.empty())
+    return fail(DiagKind::Invalid,
+                "there is no kernel (a __global__ function; templates need an instantiation)",
+                {file, 0, 0});
+  std::string known = fmt::format("{}", fmt::join(names, ", "));
   if (found.empty()) {
     return bad(launch.loc, "no kernel \"{}\" in the PTX; kernels there: {}", launch.kernel, known);
   }
@@ -194,7 +199,7 @@ Status Builder::add_symbols(const ptx::Module& ptx) {
 }
 
 Status Builder::add_launch(const KernelLaunch& launch, const ptx::Module& ptx) {
-  ASSAY_TRY(const ptx::Function* kernel, find_kernel(ptx, launch));
+  ASSAY_TRY(const ptx::Function* kernel, find_kernel(ptx, program_.modules[0].name, launch));
   if (launch.params.size() != kernel->params.size()) {
     return bad(launch.loc, "kernel {} has {} parameters, \"params\" has {}",
                written_name(kernel->name), kernel->params.size(), launch.params.size());

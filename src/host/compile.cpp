@@ -125,6 +125,16 @@ Status build(const Job& job, const fs::path& folder, bool extension) {
   return other;
 }
 
+// What cannot be meant as a source, in clearer words than a compiler's.
+Status check_text(const std::string& source, const fs::path& path) {
+  ASSAY_TRY(const std::string text, read_file(path));
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return fail(DiagKind::Invalid, "the source is empty", {source, 0, 0});
+  if (text.find('\0') != std::string::npos)
+    return fail(DiagKind::Syntax, "binary data, not a CUDA source", {source, 0, 0});
+  return {};
+}
+
 Result<Job> make_job(const CompileRequest& request, bool extension) {
   if (request.sources.empty()) return fail(DiagKind::Invalid, "no source to compile");
   Job job;
@@ -135,6 +145,7 @@ Result<Job> make_job(const CompileRequest& request, bool extension) {
     std::error_code ec;
     fs::path absolute = fs::canonical(s, ec);
     if (ec) return fail(DiagKind::Io, fmt::format("cannot read {}: {}", s, ec.message()));
+    ASSAY_CHECK(check_text(s, absolute));
     gather(absolute, &seen, &text, 0);
     job.sources.push_back(absolute.string());
   }

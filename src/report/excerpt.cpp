@@ -25,6 +25,13 @@ bool read_line(const std::string& path, uint32_t number, std::string& line) {
   return true;
 }
 
+std::string pointer(const SrcLoc& loc, const TextOptions& options) {
+  std::string place = clean(loc.file);
+  if (loc.line != 0) place += fmt::format(":{}", loc.line);
+  if (loc.line != 0 && loc.column != 0) place += fmt::format(":{}", loc.column);
+  return fmt::format(" {} {}\n", Paint{options.color}.blue("-->"), place);
+}
+
 }  // namespace
 
 std::string excerpt(const SrcLoc& loc, const TextOptions& options) {
@@ -62,17 +69,16 @@ std::string text(const Diag& diag, const TextOptions& options) {
   std::string out =
       fmt::format("{} {}\n", paint.red(fmt::format("error[{}]:", diag_kind_name(diag.kind))),
                   paint.bold(clean(diag.message)));
-  out += where(diag.loc, options);
+  // A compiler's words quote the line already.
+  const bool quoted = !diag.loc.file.empty() && diag.message.find('\n') != std::string::npos &&
+                      diag.message.find(diag.loc.file) != std::string::npos;
+  out += quoted ? pointer(diag.loc, options) : where(diag.loc, options);
   if (ours) out += "this is a bug in Assay, not in the kernel\n";
   return out;
 }
 
 std::string where(const SrcLoc& loc, const TextOptions& options) {
-  if (loc.file.empty()) return "";
-  std::string place = clean(loc.file);
-  if (loc.line != 0) place += fmt::format(":{}", loc.line);
-  if (loc.line != 0 && loc.column != 0) place += fmt::format(":{}", loc.column);
-  return fmt::format(" {} {}\n{}", Paint{options.color}.blue("-->"), place, excerpt(loc, options));
+  return loc.file.empty() ? "" : pointer(loc, options) + excerpt(loc, options);
 }
 
 }  // namespace assay::report

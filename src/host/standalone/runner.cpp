@@ -124,7 +124,10 @@ Outcome run_extension(const std::string& path, const std::string& entry) {
       return {false, "load", why != nullptr ? why : "the extension cannot be loaded"};
     }
     auto init = reinterpret_cast<void (*)()>(dlsym(library, "assay_module_init"));
-    if (init == nullptr) return {false, "no-entry", "the extension has no PYBIND11_MODULE"};
+    if (init == nullptr)
+      return {
+          false, "no-entry",
+          "the extension has no PYBIND11_MODULE (kernels without host function: --launch L.toml)"};
     init();
     return Session::get().call(entry);
   } catch (const std::bad_alloc&) {
