@@ -94,8 +94,7 @@ class ShapeCheck {
     ASSAY_TRY(reference_, prepare(pair_.reference));
     ASSAY_TRY(candidate_, prepare(pair_.candidate));
     budget_.lap("prepare");
-    dual_ = std::any_of(reference_.launches.begin(), reference_.launches.end(),
-                        [](const auto& launch) { return launch != nullptr; });
+    dual_ = !pair_.reference.modules.empty();
     pairs_ = pair_outputs(candidate_, reference_, verdict_.findings, out_.results);
     defects_.emplace_back(SideName::Candidate, candidate_, pairs_, reference_.symbols,
                           options_.seed, dual_);
@@ -107,6 +106,7 @@ class ShapeCheck {
       out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
     for (Defects& d : defects_) ASSAY_CHECK(d.unwritten());
     take_defects();
+    if (!defects_.back().spoiled().empty()) return {};  // the reference is not what a GPU would run
     budget_.lap("coverage");
     std::vector<int64_t> dims = reference_.dims;
     dims.insert(dims.end(), candidate_.dims.begin(), candidate_.dims.end());
@@ -137,7 +137,7 @@ class ShapeCheck {
     ASSAY_CHECK(examine(diff));
     for (Defects& d : defects_) {
       const Plan& plan = &d == &defects_[0] ? c_plan : r_plan;
-      ASSAY_CHECK(d.races(plan, where, *snapper_, any_refuted()));
+      ASSAY_CHECK(d.races(plan, where, *snapper_, refuted(&d == &defects_[0])));
       take_defects();
       ASSAY_CHECK(d.streams(plan, where, *snapper_));
       take_defects();
@@ -156,9 +156,14 @@ class ShapeCheck {
   void take_defects(bool all = false) {
     for (Defects& d : defects_) d.take(verdict_.findings, out_.results, all);
   }
-  bool any_refuted() const {
-    return std::any_of(out_.results.begin(), out_.results.end(),
-                       [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
+  // by_value: also where values refute, which they do only against a sound reference.
+  bool refuted(bool by_value) const {
+    return std::any_of(out_.results.begin(), out_.results.end(), [&](const LocationResult& r) {
+      return r.kind == VerdictKind::Refuted && (by_value || !refuted_by_value(r));
+    });
+  }
+  static bool refuted_by_value(const LocationResult& r) {
+    return r.cls == "value" || r.cls == "undefined" || r.cls == "default-parameters";
   }
 
   // Where the stores of a grid are too many to be run.
@@ -526,9 +531,7 @@ class ShapeCheck {
     for (const Defects& d : defects_) {
       if (d.spoiled().empty()) continue;
       for (LocationResult& r : out_.results) {
-        const bool by_value =
-            r.cls == "value" || r.cls == "undefined" || r.cls == "default-parameters";
-        if (r.kind != VerdictKind::Refuted || !by_value) continue;
+        if (r.kind != VerdictKind::Refuted || !refuted_by_value(r)) continue;
         r.kind = VerdictKind::Unknown;
         r.reason += "; but the reference is no measure: " + d.spoiled();
       }

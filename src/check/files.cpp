@@ -176,6 +176,9 @@ Status check_usage(const CheckRequest& rq) {
         "a reference is a .py, .json or .assay file, or a .cu (with --inputs or --launch) or .ptx "
         "(with --launch)",
         rq.reference);
+  if (!rq.reference_entry.empty() && (other != ".cu" || !rq.launch_toml.empty()))
+    return bad("--reference-entry names the host function of a reference that is a .cu",
+               rq.reference);
   if (!rq.launch_toml.empty()) {
     if (ext == ".assay") return bad("--launch goes with .ptx and .cu", rq.candidate);
     if (!rq.inputs.empty()) return bad("give either --inputs or --launch", rq.inputs);

@@ -93,7 +93,8 @@ int run_check(CheckArgs& args) {
   if (!args.script.empty()) {
     const std::string* script = find_script(*verdict);
     if (script == nullptr) {
-      fmt::print(stderr, "no witness, so {} is not written\n", args.script);
+      fmt::print(stderr, "no witness that a script in PyTorch can show, so {} is not written\n",
+                 args.script);
     } else if (auto s = write_file(args.script, *script); !s) {
       return report_error(s.error());
     }
