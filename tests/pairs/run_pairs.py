@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
-import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from assay_runs import check  # noqa: E402
+
 # Expectations that are findings beside a verdict: the kinds of finding that meet them.
 FINDINGS = {
     "accuracy": {"accuracy", "overflow-risk"},
@@ -30,30 +30,6 @@ FINDINGS = {
     "other-shapes": {"other-shapes"},
     "cheat": {"harness-cheat"},
 }
-
-
-def check(binary: str, kernel: Path, timeout: float, against_itself: bool) -> dict:
-    """Verdict, findings and time of one kernel."""
-    reference = kernel.parent / "ref.py"
-    sides = [kernel, kernel, "--inputs", reference] if against_itself else [kernel, reference]
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out.json"
-        command = [binary, "check", *map(str, sides), "--json", str(out)]
-        start = time.monotonic()
-        run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-        seconds = time.monotonic() - start
-        data = json.loads(out.read_text()) if out.exists() else {}
-    first = {}
-    for shape in data.get("shapes", [])[:1]:
-        first = (shape.get("results") or [{}])[0]
-    return {
-        "kind": data.get("verdict", data.get("kind", f"exit {run.returncode}")),
-        "code": run.returncode,
-        "class": first.get("class", first.get("cls", "")),
-        "reason": first.get("reason", "") or data.get("summary", "") or run.stderr.strip()[-300:],
-        "findings": sorted({f["kind"] for f in data.get("findings", [])}),
-        "seconds": seconds,
-    }
 
 
 def judge(expected: str, got: dict, right: bool) -> str:
@@ -91,16 +67,11 @@ def main() -> int:
 
     def run(job: tuple[Path, str, bool]) -> dict:
         kernel, expected, right = job
-        try:
-            got = check(args.assay, kernel, args.timeout, args.self)
-        except subprocess.TimeoutExpired:
-            got = {
-                "kind": "timeout",
-                "class": "",
-                "reason": "",
-                "findings": [],
-                "seconds": args.timeout,
-            }
+        reference = kernel.parent / "ref.py"
+        if args.self:
+            got = check(args.assay, kernel, kernel, args.timeout, "--inputs", str(reference))
+        else:
+            got = check(args.assay, kernel, reference, args.timeout)
         got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected}
         got["judgement"] = judge(expected, got, right)
         return got

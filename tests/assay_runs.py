@@ -1,0 +1,89 @@
+"""Runs of `assay check` for the test programs of this folder: one check, one export."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+def check(binary: str, kernel: Path, reference: Path, timeout: float, *flags: str) -> dict:
+    """Verdict, class, reason, findings and seconds of one check.
+
+    `kind` is a verdict, "error:KIND" for bad input and bugs, "exit N" where nothing was written,
+    "timeout" if it had to be killed. `replayed`: a refuting result carries a witness that replays.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        command = [binary, "check", str(kernel), str(reference), "--json", str(out), *flags]
+        start = time.monotonic()
+        try:
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            seconds = time.monotonic() - start
+            return {**NOTHING, "kind": "timeout", "code": None, "seconds": seconds}
+        seconds = time.monotonic() - start
+        data = json.loads(out.read_text()) if out.exists() else {}
+    got = {**NOTHING, "code": run.returncode, "seconds": seconds}
+    if "verdict" not in data:
+        error = data.get("error")
+        got["kind"] = f"error:{error['kind']}" if error else f"exit {run.returncode}"
+        got["reason"] = error["message"] if error else run.stderr.strip()[-300:]
+        return got
+    worst = worst_result(data)
+    shapes = data.get("shapes", [])
+    return got | {
+        "kind": data["verdict"],
+        "class": worst.get("class", ""),
+        "reason": worst.get("reason", "") or data.get("summary", ""),
+        "findings": sorted({f["kind"] for f in data.get("findings", [])}),
+        "messages": [f"{f['kind']}: {f['message']}" for f in data.get("findings", [])],
+        "replayed": any(
+            (r.get("witness") or {}).get("replayed")
+            for r in shapes[0]["results"]
+            if r["verdict"] == "refuted"
+        )
+        if shapes
+        else False,
+        "shapes": [
+            {"change": s["change"], "verdict": s["verdict"], "outputs": s["outputs"]}
+            for s in shapes
+        ],
+        "phases": {t["phase"]: round(t["seconds"], 2) for t in data["timings"] if t["seconds"] > 1},
+    }
+
+
+NOTHING = {"class": "", "reason": "", "findings": [], "messages": [], "replayed": False}
+
+
+def worst_result(data: dict) -> dict:
+    """The result at the given shape that decides: the first of the verdict's own kind."""
+    results = [r for shape in data.get("shapes", [])[:1] for r in shape.get("results", [])]
+    same = [r for r in results if r["verdict"] == data["verdict"]]
+    return (same or results or [{}])[0]
+
+
+def share_folder(binary: str) -> Path:
+    """share/assay of the installation that `binary` belongs to."""
+    if home := os.environ.get("ASSAY_HOME"):
+        return Path(home) / "share/assay"
+    for folder in Path(binary).resolve().parents[:3]:
+        if (folder / "share/assay").is_dir():
+            return folder / "share/assay"
+    raise FileNotFoundError(f"no folder share/assay beside {binary}")
+
+
+def export_reference(binary: str, reference: Path, out: Path, altered: int = 3) -> None:
+    """ref.py as `assay check` exports it, with its altered shapes."""
+    python = os.environ.get("ASSAY_PYTHON", "python3")
+    command = [python, "-m", "assay.export", str(reference), "-o", str(out)]
+    command += ["--altered", str(altered)]
+    env = os.environ | {"PYTHONPATH": str(share_folder(binary) / "python")}
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise RuntimeError(f"export of {reference} failed:\n{run.stdout}{run.stderr}")
