@@ -2,12 +2,13 @@
 """Runs `assay check` on mutants of right kernels: what is proved, refuted, left open.
 
   run_mutants.py --assay BIN [-j N] [-n N] [--seed S] [--only NAME] [--timeout T] [--json F]
-                 [--work FOLDER]
+                 [--work FOLDER] [--resume]
 
 For each kernel below the first N draws of mutate.py that compile (one that does not is replaced by
 the next draw). One line a mutant, then totals by verdict and by operator. `--work` keeps mutants
-and exported references. Exits 1 if the original of a kernel is refuted, or a check ends in an
-internal error; a proved mutant is for a reader to judge (docs/results/mutants.md).
+and exported references; `--resume` takes over what the file of --json already holds. Exits 1 if
+the original of a kernel is not proved, or a check ends in an internal error; a proved mutant is
+for a reader to judge (docs/results/mutants.md).
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Draws:
         self.folder = work / name
         self.args = args
         self.kernel = PAIRS / name / "right.cu"
+        self.known = {}  # results of an earlier run, by number
         self.stream = enumerate(draws(self.kernel.read_text(), args.seed, name))
         self.lock = threading.Lock()
         self.rejected = 0
@@ -81,6 +83,10 @@ class Draws:
         """The next draw that compiles, checked."""
         while draw := self.next():
             number, mutant = draw
+            fields = {k: v for k, v in vars(mutant).items() if k != "text"}
+            old = self.known.get(number)
+            if old and all(old[k] == v for k, v in fields.items()) and outcome(old) != "error":
+                return old
             file = self.folder / f"mutant{number}.cu"
             self.folder.mkdir(parents=True, exist_ok=True)
             file.write_text(mutant.text)
@@ -90,7 +96,7 @@ class Draws:
                     self.rejected += 1
                 continue
             got["kernel"], got["number"] = self.name, number
-            return got | {k: v for k, v in vars(mutant).items() if k != "text"}
+            return got | fields
         return None
 
 
@@ -154,6 +160,7 @@ def main() -> int:
     parser.add_argument("--jobs-a-check", type=int, default=1, help="threads of one check")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--resume", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work.resolve() if args.work else Path(temporary)
@@ -165,6 +172,11 @@ def run_all(args: argparse.Namespace, work: Path) -> int:
     if args.only:
         names = [n for n in names if n.startswith(tuple(args.only))]
     kernels = [Draws(name, args, work) for name in names]
+    if args.resume and args.json and args.json.exists():
+        for row in json.loads(args.json.read_text()):
+            for kernel in kernels:
+                if kernel.name == row["kernel"]:
+                    kernel.known[row["number"]] = row
     rows, failed = [], []
     with ThreadPoolExecutor(args.j) as pool:
         for kernel, got in zip(kernels, pool.map(lambda k: k.run(k.kernel), kernels), strict=True):
