@@ -253,8 +253,10 @@ class ShapeCheck {
       const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
       bool refuted = false;
       for (int64_t position : picks) {
+        const size_t before = out_.results.size();
         examine_one(k, position, true);
-        refuted = !out_.results.empty() && out_.results.back().kind == VerdictKind::Refuted;
+        refuted = refuted || (out_.results.size() > before &&
+                              out_.results.back().kind == VerdictKind::Refuted);
         if (refuted && !given_) break;
       }
       if (!refuted) examine_rest(k, open, picks);
