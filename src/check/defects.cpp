@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "check/order.h"
@@ -112,9 +113,7 @@ Status Defects::races(const Plan& plan, const LocationPlan& where, const term::S
         compare_images(side_, plan, side_, other, pairs_, where.outputs, snapper, seed_);
     for (size_t k = 0; k < pairs_.size() && !decided; ++k) {
       const Positions apart = not_equal(diff, k);
-      if (apart.empty()) continue;
-      decided = true;
-      schedules_differ(plan, other, k, apart, snapper);
+      if (!apart.empty()) decided = schedules_differ(plan, other, k, apart, snapper);
     }
   }
   for (LocationResult& r : races_) {
@@ -127,19 +126,38 @@ Status Defects::races(const Plan& plan, const LocationPlan& where, const term::S
   return {};
 }
 
-void Defects::schedules_differ(const Plan& first, const Plan& second, size_t k,
+// An input on which both schedules give different values; false: none was found, and different
+// images alone (of selections in another order, say) refute nothing.
+bool Defects::schedules_differ(const Plan& first, const Plan& second, size_t k,
                                const Positions& apart, const term::Snapper& snapper) {
+  std::vector<double> boundaries = boundaries_of(side_, first);
+  const auto inputs = structured_experiments(symbols_, {}, {}, boundaries, seed_);
+  for (int64_t position : {apart.front(), apart[apart.size() / 2], apart.back()}) {
+    for (size_t i = 0; i < std::min<size_t>(inputs.size(), 8); ++i) {
+      const auto value = [&](const Plan& plan) {
+        return exact_value(side_, plan, pairs_[k].candidate, position, inputs[i], snapper);
+      };
+      const ExactValue a = value(first), b = value(second);
+      const bool differ = a.undef != b.undef ||
+                          (!a.undef && std::fabs(a.v - b.v) > 1e-6 * (a.m + b.m + std::fabs(a.v)));
+      if (!differ) continue;
+      schedules_result(first, k, apart.size(), position, inputs[i], a, b);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Defects::schedules_result(const Plan& plan, size_t k, size_t count, int64_t position,
+                               const Experiment& input, const ExactValue& a, const ExactValue& b) {
   LocationResult r;
   r.kind = VerdictKind::Refuted;
   r.cls = "nondeterministic";
-  r.location = {pairs_[k].index, pairs_[k].name, unravel(apart[0], pairs_[k].reference.shape)};
-  r.count = apart.size();
-  r.loc = origin_of(side_, first, pairs_[k].candidate, apart[0]);
+  r.location = {pairs_[k].index, pairs_[k].name, unravel(position, pairs_[k].reference.shape)};
+  r.count = count;
+  r.loc = origin_of(side_, plan, pairs_[k].candidate, position);
   for (const LocationResult& race : races_)
     if (race.loc.line != 0) r.loc = race.loc;
-  Experiment e(symbols_, seed_);
-  const ExactValue a = exact_value(side_, first, pairs_[k].candidate, apart[0], e, snapper);
-  const ExactValue b = exact_value(side_, second, pairs_[k].candidate, apart[0], e, snapper);
   auto text = [](const ExactValue& v) {
     return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
   };
@@ -147,7 +165,7 @@ void Defects::schedules_differ(const Plan& first, const Plan& second, size_t k,
       "two legal schedules give different values: {} where warps run in ascending order, {} in "
       "descending order",
       text(a), text(b));
-  r.witness = e.witness();
+  r.witness = input.witness();
   r.witness->replayed = true;
   r.witness->replay = "both schedules on the virtual GPU";
   results_.push_back(std::move(r));

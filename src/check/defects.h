@@ -4,9 +4,11 @@
 // candidate these refute; a reference that has them is no measure, so its own leave a verdict open.
 #include <vector>
 
+#include "check/experiment.h"
 #include "check/outputs.h"
 #include "check/plan.h"
 #include "check/refute.h"
+#include "check/values.h"
 #include "term/snap.h"
 
 namespace assay::check {
@@ -42,8 +44,10 @@ class Defects {
   const std::string& spoiled() const { return spoiled_; }
 
  private:
-  void schedules_differ(const Plan& first, const Plan& second, size_t k, const Positions& apart,
+  bool schedules_differ(const Plan& first, const Plan& second, size_t k, const Positions& apart,
                         const term::Snapper& snapper);
+  void schedules_result(const Plan& plan, size_t k, size_t count, int64_t position,
+                        const Experiment& input, const ExactValue& a, const ExactValue& b);
 
   SideName name_;
   Side& side_;

@@ -223,10 +223,29 @@ class HazardObserver : public machine::Observer {
  public:
   explicit HazardObserver(machine::HazardTracker& tracker) : tracker_(tracker) {}
   void begin_cta(uint32_t cta, uint32_t shared_bytes) override {
+    shared_bytes_ = shared_bytes;
     tracker_.begin_cta(cta, shared_bytes);
   }
   void end_cta(uint32_t cta) override { tracker_.end_cta(cta); }
   uint32_t access(const machine::WarpAccess& a) override { return tracker_.access(a); }
+  // What may happen races like what does. An unknown address of shared memory may be any of its
+  // cells; one of global memory is left to the trace, which knows the buffer (Launcher::trace).
+  void unknown_access(const machine::WarpAccess& a, bool) override {
+    machine::WarpAccess may = a;
+    may.maybe = true;
+    if (a.addr != nullptr) {
+      tracker_.access(may);
+      return;
+    }
+    if (a.space != machine::MemSpace::Shared || a.bytes == 0) return;
+    may.anywhere = true;
+    uint64_t addr[32];
+    may.addr = addr;
+    for (uint64_t at = 0; at + a.bytes <= shared_bytes_; at += a.bytes) {
+      std::fill_n(addr, 32, at);
+      tracker_.access(may);
+    }
+  }
   void cta_barrier(uint32_t cta, uint32_t warp_mask, bool whole) override {
     if (whole)
       tracker_.cta_barrier(cta);
@@ -246,6 +265,7 @@ class HazardObserver : public machine::Observer {
 
  private:
   machine::HazardTracker& tracker_;
+  uint32_t shared_bytes_ = 0;
 };
 
 LocationResult refutation(const char* cls, std::string reason, SrcLoc loc) {

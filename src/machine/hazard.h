@@ -98,6 +98,10 @@ struct WarpAccess {
   uint32_t mask = 0;       // active lanes
   uint32_t pc = 0;
   const uint64_t* addr = nullptr;  // 32 entries; Global: device addresses; Shared: window offsets
+  bool maybe = false;  // it may not happen (a condition on data): it races, but faults of bounds,
+                       // alignment and initialisation are not reported
+  bool anywhere = false;  // with maybe: one of several addresses that it may have; lanes that write
+                          // the same bytes here need not do so
 };
 
 class Shadow;

@@ -249,7 +249,7 @@ bool AccessRecorder::lanes_overlap(uint32_t mask) {
 
 // Runs of neighbouring lanes with equal addresses, or with addresses `bytes` apart.
 void AccessRecorder::run(uint32_t mask) {
-  if (a_.kind == AccessKind::Write && lanes_overlap(mask)) exact_.lanes_conflict();
+  if (a_.kind == AccessKind::Write && !a_.anywhere && lanes_overlap(mask)) exact_.lanes_conflict();
   while (mask != 0) {
     const uint32_t first = first_lane(mask);
     const uint32_t ahead = static_cast<uint32_t>(std::countr_one(mask >> first));  // active lanes

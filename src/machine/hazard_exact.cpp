@@ -178,6 +178,7 @@ void ExactCheck::add(AccessSet* set, std::unique_ptr<AccessSet>* other, uint32_t
 }
 
 void ExactCheck::uninitialised(uint32_t lane) {
+  if (a_.maybe) return;
   if (said_lane_ == lane && said_kind_ == HazardKind::UninitialisedRead) return;
   said_lane_ = lane;
   said_kind_ = HazardKind::UninitialisedRead;

@@ -34,11 +34,12 @@ class Observer {
   virtual void end_cta(uint32_t /*cta*/) {}
   // One warp access to global or shared memory. Returns the lanes that may perform it.
   virtual uint32_t access(const WarpAccess& a) { return a.mask; }
-  // An access whose addresses (or guard) depend on symbolic data: lanes in a.mask whose address is
-  // unknown; a.addr is null. `conditional`: addresses are known, but whether it happens is not.
+  // An access that depends on symbolic data. a.addr is null: the addresses of the lanes are
+  // unknown. `conditional`: whether it happens is (also) unknown.
   virtual void unknown_access(const WarpAccess& /*a*/, bool /*conditional*/) {}
-  // A branch on symbolic data: the lanes of the mask may take either side. Nothing of what lies
-  // between the branch and its post-dominator is reported for them.
+  // A branch on symbolic data: the lanes of the mask may take either side. Of what lies between the
+  // branch and its post-dominator, accesses are reported as conditional, each once; barriers and
+  // synchronisations are not.
   virtual void unknown_branch(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*pc*/,
                               uint32_t /*mask*/) {}
   virtual void cta_barrier(uint32_t /*cta*/, uint32_t /*warp_mask*/, bool /*whole*/) {}
@@ -74,8 +75,8 @@ Result<RunStats> run_concrete(const Kernel& kernel, const Launch& launch,
 
 // Runs a slice (flow.h): the observer sees each kept access, barrier and synchronisation. Values
 // come from parameters, indices and buffers of content Bytes, which are not written; a branch on
-// anything else is reported as unknown and skipped up to its post-dominator, with what is written
-// inside becoming unknown. Errors: Limit.
+// anything else is reported as unknown; what lies up to its post-dominator is walked once for the
+// accesses, and what is written there becomes unknown. Errors: Limit.
 Result<RunStats> run_skeleton(const Kernel& sliced, const Launch& launch,
                               const std::vector<BufferEnv>& env, const CtaRange& ctas,
                               Observer& observer);

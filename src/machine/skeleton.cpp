@@ -78,6 +78,7 @@ class Skeleton {
   }
   Page& page(uint64_t addr);
   void lose(Space s);
+  void walk(Cta& cta, Warp& w, const Block& block, uint32_t mask);
 
   const Kernel& k_;
   const std::vector<BufferEnv>& env_;
@@ -327,20 +328,57 @@ void Skeleton::move(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, ui
   }
 }
 
-// Lanes whose way is unknown skip to the post-dominator; what lies between is lost to them.
+// One block between an unknown branch and its post-dominator: what its lanes access if they come
+// here, as far as the addresses follow from before the branch or from this block.
+void Skeleton::walk(Cta& cta, Warp& w, const Block& block, uint32_t mask) {
+  UseDef ud;
+  for (uint32_t i = block.first; i < block.end; ++i) {
+    const MicroOp& op = k_.ops[i];
+    if (op.kind >= OpKind::Bar) continue;  // where these lanes go, and what they wait for, is open
+    if (op.kind != OpKind::Ld && op.kind != OpKind::St && op.kind != OpKind::Atom) {
+      execute(cta, w, op, mask);
+      continue;
+    }
+    const uint32_t maybe = op.guard ? unknown(w, op.guard) & mask : 0;
+    const uint32_t lanes = guard_mask(w, op, mask & ~maybe) | maybe;
+    MicroOp plain = op;
+    plain.value = false;
+    if (lanes) access(cta, w, plain, lanes, op.num_src ? unknown(w, op.src[0]) : 0, true);
+    if (op.value && op.kind != OpKind::Ld) lose(op.space);
+    use_def(k_, op, ud);
+    for (uint32_t r : ud.defs) set_unknown(w, RegRef{k_.regs[r].off, r}, mask, ~0u);
+  }
+}
+
+// Lanes whose way is unknown: every block up to the post-dominator is walked once with all of them;
+// then they go on there. A register that some block writes is unknown at the start of each block
+// (which of the writes came last is open) but one that is entered from the block before it alone.
 Status Skeleton::symbolic_branch(Exec& exec, Cta& cta, Warp& w, const MicroOp& op) {
   Split& s = w.cur();
-  uint32_t mask = s.mask;
+  const uint32_t mask = s.mask;
   observer_.unknown_branch(cta.linear, w.id, op.pc, mask);
+  std::vector<uint32_t> blocks = region(k_, k_.block_of[static_cast<size_t>(&op - k_.ops.data())]);
+  std::sort(blocks.begin(), blocks.end(),
+            [&](uint32_t a, uint32_t b) { return k_.blocks[a].rpo < k_.blocks[b].rpo; });
+  std::vector<uint32_t> written;
   UseDef ud;
-  for (uint32_t b : region(k_, k_.block_of[static_cast<size_t>(&op - k_.ops.data())])) {
+  for (uint32_t b : blocks) {
     for (uint32_t i = k_.blocks[b].first; i < k_.blocks[b].end; ++i) {
-      const MicroOp& x = k_.ops[i];
-      use_def(k_, x, ud);
-      for (uint32_t r : ud.defs) set_unknown(w, RegRef{k_.regs[r].off, r}, mask, ~0u);
-      if ((x.kind == OpKind::St || x.kind == OpKind::Atom) && x.value) lose(x.space);
+      use_def(k_, k_.ops[i], ud);
+      written.insert(written.end(), ud.defs.begin(), ud.defs.end());
     }
   }
+  auto forget = [&] {
+    for (uint32_t r : written) set_unknown(w, RegRef{k_.regs[r].off, r}, mask, ~0u);
+  };
+  uint32_t before = kNever;
+  for (uint32_t b : blocks) {
+    const Block& block = k_.blocks[b];
+    if (block.pred.size() != 1 || block.pred[0] != before) forget();
+    walk(cta, w, block, mask);
+    before = b;
+  }
+  forget();
   if (op.reconv == kNever) {
     exec.retire(cta, w, mask);
   } else {

@@ -426,5 +426,52 @@ TEST(Atomics, TicketsAreConcreteAcrossCtas) {
   EXPECT_EQ(writes, 1);
 }
 
+// Accesses that may happen: pc, kind, first address (0: unknown), lanes.
+struct MayAccess : Observer {
+  std::vector<std::array<uint64_t, 3>> seen;
+  void unknown_access(const WarpAccess& a, bool conditional) override {
+    EXPECT_TRUE(conditional || a.addr == nullptr);
+    const auto lane = static_cast<size_t>(std::countr_zero(a.mask));
+    seen.push_back({static_cast<uint64_t>(a.kind), a.addr == nullptr ? 0 : a.addr[lane], a.mask});
+  }
+};
+
+TEST(Skeleton, WalksWhatABranchOnDataMayAccess) {
+  // if (x > 0) { s[t + 1] = x; } else { if (x < -1) out[t] = 5 * x at an address from x; }
+  Rig r;
+  ASSERT_TRUE(r.load(
+      kernel("ld.global.f32 %f1, [%rd5];\nshl.b32 %r2, %r1, 2;\nsetp.gt.f32 %p1, %f1, 0f00000000;\n"
+             "@%p1 bra A;\nsetp.lt.f32 %p2, %f1, 0fBF800000;\n@!%p2 bra M;\n"
+             "cvt.rzi.s32.f32 %r3, %f1;\nmul.wide.s32 %rd6, %r3, 4;\nadd.s64 %rd7, %rd1, %rd6;\n"
+             "st.global.f32 [%rd7], %f1;\nst.global.f32 [%rd4], %f1;\nbra M;\n"
+             "A: add.u32 %r4, %r2, 4;\nst.shared.f32 [%r4], %f1;\n"
+             "M: bar.sync 0;\nld.shared.f32 %f2, [%r2];\nst.global.f32 [%rd4], %f2;\n",
+             "", ".shared .align 4 .b8 s[256];\n"),
+      32));
+  MayAccess seen;
+  ASSERT_TRUE(run_skeleton(slice(r.kernel, {}), r.launch, r.env, {}, seen));
+  const auto write = static_cast<uint64_t>(AccessKind::Write);
+  const std::vector<std::array<uint64_t, 3>> want = {
+      {write, 0, ~0u}, {write, r.env[0].address, ~0u}, {write, 4, ~0u}};
+  std::sort(seen.seen.begin(), seen.seen.end());
+  EXPECT_EQ(seen.seen, (std::vector<std::array<uint64_t, 3>>{want[0], want[2], want[1]}));
+}
+
+TEST(Skeleton, AValueOfOneArmIsUnknownInTheOther) {
+  // r2 = 8; if (x > 0) r2 = 16; else s[r2] = x; and after it s[r2] = x.
+  Rig r;
+  ASSERT_TRUE(r.load(
+      kernel("ld.global.f32 %f1, [%rd5];\nmov.u32 %r2, 8;\nsetp.gt.f32 %p1, %f1, 0f00000000;\n"
+             "@!%p1 bra E;\nmov.u32 %r2, 16;\nst.shared.f32 [%r2+4], %f1;\nbra M;\n"
+             "E: st.shared.f32 [%r2], %f1;\nM: st.shared.f32 [%r2], %f1;\n",
+             "", ".shared .align 4 .b8 s[256];\n"),
+      32));
+  MayAccess seen;
+  ASSERT_TRUE(run_skeleton(slice(r.kernel, {}), r.launch, r.env, {}, seen));
+  ASSERT_EQ(seen.seen.size(), 3u);
+  for (const auto& a : seen.seen)
+    EXPECT_TRUE(a[1] == 0 || a[1] == 20) << a[1];  // 8 is not sure where 16 was written before
+}
+
 }  // namespace
 }  // namespace assay::machine::test

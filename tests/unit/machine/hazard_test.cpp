@@ -103,6 +103,24 @@ TEST_F(HazardTest, MissingBarrierIsAReadWriteRace) {
   EXPECT_EQ(h.examples[1].offset, 4);
 }
 
+TEST_F(HazardTest, WhatMayHappenRacesButHasNoFaults) {
+  std::array<uint64_t, 32> addr{};
+  for (uint32_t l = 0; l < 32; ++l) addr[l] = l < 31 ? 4 * l : 1 << 20;  // lane 31: out of bounds
+  WarpAccess a;
+  a.kind = AccessKind::Write;
+  a.space = MemSpace::Shared;
+  a.mask = kAll;
+  a.pc = 7;
+  a.addr = addr.data();
+  a.maybe = true;
+  EXPECT_EQ(tracker_.access(a), kAll >> 1);
+  EXPECT_TRUE(tracker_.hazards().empty()) << all();
+  read(1, stride(0, 4), 8, 1);
+  const Hazard* h = find(HazardKind::ReadWriteRace);
+  ASSERT_NE(h, nullptr) << all();
+  EXPECT_EQ(h->first_pc, 7u);
+}
+
 TEST_F(HazardTest, WriteAfterReadsOfOtherWarps) {
   write(0, stride(0, 4), 1);
   tracker_.cta_barrier(0);
