@@ -104,10 +104,13 @@ class ShapeCheck {
     for (Defects& d : defects_) d.recorded(given_);
     for (const OutputPair& p : pairs_)
       out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
-    for (Defects& d : defects_) ASSAY_CHECK(d.unwritten());
+    ASSAY_TRY(const bool ends, launches_end());
+    if (ends)
+      for (Defects& d : defects_) ASSAY_CHECK(d.unwritten());
     take_defects();
     if (!defects_.back().spoiled().empty()) return {};  // the reference is not what a GPU would run
     budget_.lap("coverage");
+    if (!ends) return {};
     std::vector<int64_t> dims = reference_.dims;
     dims.insert(dims.end(), candidate_.dims.begin(), candidate_.dims.end());
     snapper_.emplace(dims);
@@ -216,6 +219,29 @@ class ShapeCheck {
       all.erase(std::unique(all.begin(), all.end()), all.end());
     }
     return plan;
+  }
+
+  // A launch in which a warp never ends leaves no result at all.
+  Result<bool> launches_end() {
+    for (const auto& launch : candidate_.launches) {
+      if (!launch) continue;
+      ASSAY_TRY(const Coverage* cover, launch->coverage());
+      if (!cover->endless) continue;
+      LocationResult r;
+      r.kind = VerdictKind::Refuted;
+      r.cls = "endless";
+      r.reason = cover->endless_what;
+      r.loc = launch->real_source(cover->endless_pc);
+      r.count = 0;
+      for (const OutputPair& p : pairs_) r.count += static_cast<uint64_t>(p.numel());
+      Witness w;
+      w.replayed = true;
+      w.replay = "the control of the whole grid";
+      r.witness = w;
+      out_.results.push_back(std::move(r));
+      return false;
+    }
+    return true;
   }
 
   Result<LocationPlan> locations(int64_t limit) {

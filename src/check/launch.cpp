@@ -26,6 +26,10 @@ using program::Program;
 namespace {
 
 constexpr size_t kHazardCtas = 1024;
+// Warp instructions: of the CTAs that are looked at for hazards, and of those that are traced
+// (about 8 bytes each).
+constexpr uint64_t kHazardLimit = 4'000'000'000;
+constexpr uint64_t kTraceLimit = 500'000'000;
 
 // Parsed modules by text: launches of one kernel, and both sides, share them.
 Result<std::shared_ptr<const ptx::Module>> parse_cached(const std::string& text,
@@ -100,6 +104,7 @@ class Launcher : public PreparedLaunch {
     machine::CtaRange range;
     range.list.assign(ctas.begin(), ctas.end());
     machine::Launch spec = spec_;
+    spec.step_limit = kTraceLimit;
     spec.descending = descending;
     if (descending) std::reverse(range.list.begin(), range.list.end());
     return machine::run_trace(semantic_, spec, env_, range);
@@ -211,6 +216,7 @@ Status Launcher::cover() {
   if (writers_) return {};
   machine::SliceOptions only_stores;
   only_stores.global_loads = only_stores.shared = only_stores.sync = false;
+  only_stores.loops = true;
   stores_ = machine::slice(real_, only_stores);
   auto writers = std::make_unique<Writers>(stores_, spec_, env_);
   ASSAY_CHECK(writers->run());
@@ -357,7 +363,11 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
          {}});
     range.list.resize(kHazardCtas);
   }
-  const Kernel sliced = machine::slice(real_, {});
+  machine::SliceOptions options;
+  options.loops = true;
+  const Kernel sliced = machine::slice(real_, options);
+  machine::Launch spec = spec_;
+  spec.step_limit = kHazardLimit;
   std::set<int> tracked;
   if (writers_)
     for (const auto& entry : writers_->coverage().buffers) tracked.insert(entry.first);
@@ -366,7 +376,7 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
     declare_buffers(tracker, tracked);
     tracker.begin_launch();
     HazardObserver observer(tracker);
-    auto stats = machine::run_skeleton(sliced, spec_, env_, range, observer);
+    auto stats = machine::run_skeleton(sliced, spec, env_, range, observer);
     if (!stats) {
       if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));

@@ -67,8 +67,9 @@ struct Location {
 struct LocationResult {
   Location location;
   VerdictKind kind = VerdictKind::Unknown;
-  std::string cls;  // refutation class: "value", "unwritten", "out-of-bounds", "nondeterministic",
-                    // "launch-refused", "undefined", "default-parameters", "race", "shape", ...
+  std::string
+      cls;  // refutation class: "value", "unwritten", "out-of-bounds", "nondeterministic",
+            // "launch-refused", "endless", "undefined", "default-parameters", "race", "shape", ...
   std::string reason;                          // one sentence
   std::optional<double> candidate, reference;  // exact values on the witness
   std::optional<double> candidate_ieee, reference_ieee;

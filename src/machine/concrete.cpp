@@ -7,6 +7,7 @@ namespace {
 class Concrete : public BitMemory {
  public:
   static constexpr bool kData = false;
+  static constexpr bool kEndless = false;
   using BitMemory::BitMemory;
   bool execute(Cta&, Warp&, const MicroOp&, uint32_t) { return true; }
   Status take_error() { return {}; }

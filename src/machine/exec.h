@@ -3,6 +3,8 @@
 //
 //   static constexpr bool kData;   false: bits are all there is; true: operations that are not pure
 //                                  go to execute(), guards and branches on data to the domain
+//   static constexpr bool kEndless;  loops that repeat a state are found; then state_of(Warp&) is
+//                                    what the domain keeps of a warp beside its registers
 //   void begin_cta(Cta&), end_cta(Cta&), trap(Cta&, Warp&, op, mask)
 //   void memory(Cta&, Warp&, op, mask, all)       loads, stores, atomics, clocks (bits)
 //   bool execute(Cta&, Warp&, op, split mask)     false: take_error() says why
@@ -17,6 +19,7 @@
 
 #include "base/deadline.h"
 #include "machine/bits.h"
+#include "machine/loops.h"
 #include "machine/run.h"
 #include "machine/warp.h"
 
@@ -47,7 +50,9 @@ template <class D>
 class Executor {
  public:
   Executor(const Kernel& k, const Launch& launch, D& domain, Observer* observer)
-      : k_(k), launch_(launch), d_(domain), observer_(observer) {}
+      : k_(k), launch_(launch), d_(domain), observer_(observer) {
+    if constexpr (D::kEndless) closed_ = loops_are_closed(k);
+  }
 
   Status run(const CtaRange& range, RunStats* stats) {
     const auto& g = launch_.constants.grid;
@@ -270,6 +275,15 @@ class Executor {
           taken = guard_mask(w, op, s.mask);
         }
         if (taken == s.mask) {
+          if constexpr (D::kEndless) {
+            if (closed_ && op.target <= s.pc && w.returns(d_.state_of(w))) {
+              if (observer_) observer_->endless(cta.linear, w.id, op.pc);
+              *status = fail(DiagKind::Limit,
+                             fmt::format("warp {} of CTA {} never ends", w.id, cta.linear),
+                             k_.source(op.pc));
+              return Flow::Stop;
+            }
+          }
           s.pc = op.target;
         } else if (!taken) {
           ++s.pc;
@@ -456,6 +470,7 @@ class Executor {
   D& d_;
   Observer* observer_;
   uint64_t steps_left_ = 0;
+  bool closed_ = false;  // loops_are_closed
 };
 
 }  // namespace assay::machine

@@ -79,14 +79,30 @@ void find_rpo(Kernel& k) {
   }
 }
 
-// Immediate post-dominators (Cooper, Harvey, Kennedy) with one virtual exit. Blocks that no path
-// leads from to the exit (endless loops) have none.
+// Immediate post-dominators (Cooper, Harvey, Kennedy) with one virtual exit. An endless loop, from
+// which no path leads to the exit, has an edge to it from its last block: its branches meet again
+// inside of it, and what follows another way out of the kernel does not post-dominate it.
 void find_ipdom(Kernel& k) {
   auto n = static_cast<uint32_t>(k.blocks.size());
   std::vector<uint32_t> order;  // postorder on the reversed graph, exit last
   std::vector<uint8_t> seen(n, 0);
-  for (uint32_t root = 0; root < n; ++root) {
-    if (!can_exit(k, root) || seen[root]) continue;
+  std::vector<bool> exits(n, false);
+  std::vector<uint32_t> roots;
+  for (uint32_t b = 0; b < n; ++b) {
+    exits[b] = can_exit(k, b);
+    if (exits[b]) roots.push_back(b);
+  }
+  std::vector<uint32_t> last_first;
+  for (uint32_t b = 0; b < n; ++b)
+    if (k.blocks[b].rpo != kNever && !exits[b]) last_first.push_back(b);
+  std::sort(last_first.begin(), last_first.end(),
+            [&](uint32_t a, uint32_t b) { return k.blocks[a].rpo > k.blocks[b].rpo; });
+  const size_t real_exits = roots.size();
+  roots.insert(roots.end(), last_first.begin(), last_first.end());
+  for (size_t next = 0; next < roots.size(); ++next) {
+    const uint32_t root = roots[next];
+    if (seen[root]) continue;
+    if (next >= real_exits) exits[root] = true;
     std::vector<std::pair<uint32_t, size_t>> stack{{root, 0}};
     seen[root] = 1;
     while (!stack.empty()) {
@@ -120,7 +136,7 @@ void find_ipdom(Kernel& k) {
     changed = false;
     for (size_t i = order.size(); i-- > 0;) {
       uint32_t b = order[i];
-      uint32_t d = can_exit(k, b) ? exit : kUnset;
+      uint32_t d = exits[b] ? exit : kUnset;
       for (uint32_t s : k.blocks[b].succ) {
         if (number[s] == kUnset || dom[s] == kUnset) continue;
         d = d == kUnset ? s : meet(d, s);

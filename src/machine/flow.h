@@ -35,9 +35,11 @@ struct SliceOptions {
   bool global_loads = true;
   bool shared = true;  // loads, stores and atomics
   bool sync = true;    // barriers and warp synchronisation
+  bool loops = false;  // branches of loops that may never end (loops.h)
 };
 // The kernel without operations that nothing kept needs. Branches that decide nothing kept become
-// jumps to their post-dominator, so that loops without kept operations vanish. Loads whose result
+// jumps to their post-dominator, so that loops without kept operations vanish (with `loops`: only
+// loops that end). Loads whose result
 // is not needed and stores whose data is not read again keep only the access (MicroOp::value).
 Kernel slice(const Kernel& k, const SliceOptions& options);
 

@@ -46,6 +46,9 @@ class Observer {
   virtual void warp_sync(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*members*/,
                          uint32_t /*live*/) {}
   virtual void reconverge(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*mask*/) {}
+  // Control comes to an earlier state again and reads nothing that could change it: the warp never
+  // ends, whatever the data. The run ends with an error of kind Limit.
+  virtual void endless(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*pc*/) {}
   // Threads met at one barrier from different instructions.
   virtual void barrier_mismatch(uint32_t /*cta*/, uint32_t /*pc*/, uint32_t /*other_pc*/) {}
 };

@@ -13,6 +13,7 @@ namespace {
 class Skeleton {
  public:
   static constexpr bool kData = true;
+  static constexpr bool kEndless = true;
   using Exec = Executor<Skeleton>;
 
   Skeleton(const Kernel& k, const std::vector<BufferEnv>& env, Observer& observer)
@@ -50,6 +51,7 @@ class Skeleton {
   bool execute(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   void memory(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, bool all);
   Status symbolic_branch(Exec& exec, Cta& cta, Warp& w, const MicroOp& op);
+  const std::vector<uint32_t>& state_of(Warp& w) const { return unknown_[w.id]; }
 
  private:
   struct Page {

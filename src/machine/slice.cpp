@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "machine/flow.h"
+#include "machine/loops.h"
 
 namespace assay::machine {
 namespace {
@@ -144,6 +145,8 @@ Kernel Slicer::run() {
   for (uint32_t i = 0; i < n; ++i) {
     if (is_root(k_.ops[i]) && k_.blocks[k_.block_of[i]].rpo != kNever) keep(i);
   }
+  if (options_.loops)
+    for (uint32_t i : open_loop_exits(k_)) keep(i);
   while (!work_.empty()) {
     uint32_t i = work_.back();
     work_.pop_back();

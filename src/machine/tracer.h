@@ -35,6 +35,7 @@ inline uint64_t extend(uint64_t v, Ty t) {  // by the sign of a signed type
 class Tracer {
  public:
   static constexpr bool kData = true;
+  static constexpr bool kEndless = false;
   using Exec = Executor<Tracer>;
 
   Tracer(const Kernel& k, const Launch& launch, const std::vector<BufferEnv>& env,

@@ -9,6 +9,9 @@ void Warp::start(const Kernel& k, uint32_t warp_id, uint32_t lanes) {
   alive = lanes;
   file.assign(k.file_words, 0);
   splits.clear();
+  jumps_ = 0;
+  next_state_ = kFirstState;
+  earlier_ = {};
   current = new_split(0, kNever, lanes, -1);
   for (const ConstInit& c : k.consts) {
     if (c.file == RegFile::Pred) {
@@ -226,6 +229,17 @@ void Warp::exit_lanes(uint32_t mask) {
   s.state = SplitState::Free;
   child_gone(parent);
   pick();
+}
+
+bool Warp::returns(const std::vector<uint32_t>& domain_state) {
+  if (++jumps_ < kFirstState) return false;
+  if (jumps_ == next_state_) {
+    next_state_ *= 2;
+    earlier_ = {current, file, domain_state, splits};
+    return false;
+  }
+  return earlier_.current == current && earlier_.splits == splits && earlier_.file == file &&
+         earlier_.domain == domain_state;
 }
 
 }  // namespace assay::machine

@@ -21,6 +21,7 @@ struct Split {
   int parent = -1;
   int children = 0;
   uint32_t barrier = 0;  // AtBarrier: id; AtWarpBar: member mask
+  bool operator==(const Split&) const = default;
 };
 
 class Warp {
@@ -47,6 +48,9 @@ class Warp {
   void exit_lanes(uint32_t mask);  // of the current split
   // Lanes that wait at a reconvergence point for others of their warp go on without them.
   bool release_arrived();
+  // Called at every jump back: true if the warp was in this very state before. Compares with one
+  // earlier state, the first after many jumps and the next after twice as many.
+  bool returns(const std::vector<uint32_t>& domain_state);
 
   uint32_t id = 0;
   uint32_t alive = 0;  // lanes that exist and have not exited
@@ -57,6 +61,15 @@ class Warp {
  private:
   int new_split(uint32_t pc, uint32_t rpc, uint32_t mask, int parent);
   void child_gone(int parent);
+
+  struct State {
+    int current = -1;
+    std::vector<uint32_t> file, domain;
+    std::vector<Split> splits;
+    bool operator==(const State&) const = default;
+  } earlier_;
+  uint64_t jumps_ = 0, next_state_ = kFirstState;
+  static constexpr uint64_t kFirstState = 1 << 12;
 };
 
 }  // namespace assay::machine

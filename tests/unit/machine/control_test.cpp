@@ -473,5 +473,66 @@ TEST(Skeleton, AValueOfOneArmIsUnknownInTheOther) {
     EXPECT_TRUE(a[1] == 0 || a[1] == 20) << a[1];  // 8 is not sure where 16 was written before
 }
 
+struct EndlessSeen : Observer {
+  int count = 0;
+  void endless(uint32_t, uint32_t, uint32_t) override { ++count; }
+};
+
+// Times that the skeleton of a body finds a loop that never ends; -1: another error.
+int endless_loops(const std::string& body, bool everything) {
+  Rig r;
+  if (!r.load(kernel(body, "", ".shared .align 4 .b8 s[256];\n"), 64)) return -1;
+  SliceOptions options;
+  options.global_loads = options.shared = options.sync = everything;
+  options.loops = true;
+  EndlessSeen seen;
+  auto stats = run_skeleton(slice(r.kernel, options), r.launch, r.env, {}, seen);
+  if (!stats && stats.error().message.find("never ends") == std::string::npos) return -1;
+  EXPECT_EQ(static_cast<bool>(stats), seen.count == 0);
+  return seen.count;
+}
+
+TEST(Endless, LoopsThatRepeatAState) {
+  const std::string store = "st.global.u32 [%rd4], %r1;\n";
+  const std::vector<std::pair<std::string, int>> bodies = {
+      // A bound that stays out of reach, with and without a barrier in the loop.
+      {"mov.u32 %r2, 1;\nL: setp.lt.u32 %p1, %r2, 5;\n@%p1 bra L;\n", 1},
+      {"mov.u32 %r2, 1;\nL: bar.sync 0;\nsetp.lt.u32 %p1, %r2, 5;\n@%p1 bra L;\n", 1},
+      // Only warp 1 turns for ever.
+      {"L: setp.gt.u32 %p1, %r1, 31;\n@%p1 bra L;\n", 1},
+      // A period of two turns.
+      {"mov.u32 %r2, 1;\nL: xor.b32 %r2, %r2, 3;\nsetp.lt.u32 %p1, %r2, 5;\n@%p1 bra L;\n", 1},
+      // 0 halved is 0.
+      {"mov.u32 %r2, 64;\nL: shr.u32 %r2, %r2, 1;\nsetp.ge.u32 %p1, %r2, 0;\n@%p1 bra L;\n", 1},
+      // No way out, with a branch on data and a barrier inside.
+      {"ld.global.f32 %f1, [%rd5];\nsetp.ne.u32 %p1, %r1, 99;\n@!%p1 bra X;\n"
+       "L: setp.gt.f32 %p2, %f1, 0f00000000;\n@%p2 bra M;\nst.shared.f32 [s], %f1;\n"
+       "M: bar.sync 0;\nbra L;\nX:\n",
+       1},
+      // Loops that end: by counting, by halving, after many turns, by what memory holds.
+      {"mov.u32 %r2, 0;\nL: add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 9000;\n@%p1 bra L;\n", 0},
+      {"mov.u32 %r2, 64;\nL: shr.u32 %r2, %r2, 1;\nsetp.gt.u32 %p1, %r2, 0;\n@%p1 bra L;\n", 0},
+      {"mov.u32 %r2, 0;\nL: add.u32 %r2, %r2, %r1;\nadd.u32 %r2, %r2, 1;\n"
+       "setp.lt.u32 %p1, %r2, 20000;\n@%p1 bra L;\n",
+       0},
+      {"L: ld.volatile.global.u32 %r2, [%rd5];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\n", 0},
+  };
+  for (const auto& [body, want] : bodies)
+    for (bool everything : {false, true})
+      EXPECT_EQ(endless_loops(body + store, everything), want) << body << everything;
+}
+
+TEST(Endless, BranchesInALoopWithoutExitMeetAgain) {
+  // Even lanes and odd ones go apart and are together at the barrier in every turn.
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("mov.u32 %r3, 0;\nL: and.b32 %r2, %r1, 1;\nsetp.eq.u32 %p1, %r2, 0;\n"
+                            "@%p1 bra M;\nadd.u32 %r3, %r3, 1;\nM: activemask.b32 %r4;\n"
+                            "st.global.u32 [%rd4], %r4;\nbar.sync 0;\nbra L;\n"),
+                     32));
+  r.launch.step_limit = 1000;
+  EXPECT_FALSE(r.concrete());
+  for (size_t t = 0; t < 32; ++t) EXPECT_EQ(r.word(t), ~0u) << t;
+}
+
 }  // namespace
 }  // namespace assay::machine::test
