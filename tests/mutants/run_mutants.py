@@ -179,7 +179,8 @@ def run_all(args: argparse.Namespace, work: Path) -> int:
                     kernel.known[row["number"]] = row
     rows, failed = [], []
     with ThreadPoolExecutor(args.j) as pool:
-        for kernel, got in zip(kernels, pool.map(lambda k: k.run(k.kernel), kernels), strict=True):
+        fresh = [k for k in kernels if not k.known]
+        for kernel, got in zip(fresh, pool.map(lambda k: k.run(k.kernel), fresh), strict=True):
             if got["kind"] != "proved":
                 failed.append(f"{kernel.name}: the original is {got['kind']}: {got['reason']}")
                 print(failed[-1], flush=True)
