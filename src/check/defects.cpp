@@ -22,6 +22,13 @@ Positions not_equal(const ImageDiff& diff, size_t k) {
 
 }  // namespace
 
+Witness any_input(const char* how) {
+  Witness w;
+  w.replayed = true;
+  w.replay = how;
+  return w;
+}
+
 SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& view,
                  int64_t position) {
   const int64_t e = view.element(position);
@@ -52,6 +59,7 @@ void Defects::recorded(bool with_notes) {
       r.cls = n.kind;
       r.reason = n.message;
       r.loc = n.loc;
+      if (r.kind == VerdictKind::Refuted) r.witness = any_input("the limits of the device");
       results_.push_back(std::move(r));
       continue;
     }
@@ -72,10 +80,7 @@ Status Defects::unwritten() {
     r.location = {p.index, p.name, unravel(u.first[0], p.reference.shape)};
     r.count = static_cast<uint64_t>(u.count);
     r.reason = fmt::format("no thread writes {} of the {} elements", u.count, p.numel());
-    Witness w;
-    w.replayed = true;
-    w.replay = "the store addresses of the whole grid";
-    r.witness = w;
+    r.witness = any_input("the store addresses of the whole grid");
     results_.push_back(std::move(r));
   }
   return {};
@@ -92,6 +97,7 @@ Status Defects::hazards(const Plan& plan) {
       r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
       r.loc = side_.launches[s]->real_source(cover->out_of_bounds_pc);
       r.count = cover->out_of_bounds;
+      r.witness = any_input("the store addresses of the whole grid");
       results_.push_back(std::move(r));
     }
     if (!plan.steps[s].launch) continue;

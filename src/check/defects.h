@@ -15,6 +15,9 @@ namespace assay::check {
 
 enum class SideName : uint8_t { Candidate, Reference };
 
+// What was seen to happen on the virtual GPU and depends on no data.
+Witness any_input(const char* how);
+
 // The instruction that stored an element of an output; no line: no launch did.
 SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& view,
                  int64_t position);

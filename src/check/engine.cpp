@@ -183,6 +183,15 @@ class ShapeCheck {
   }
 
   void note_assumptions() {
+    for (size_t s = 0; s < candidate_.launches.size(); ++s) {
+      if (!candidate_.launches[s]) continue;
+      const auto cover = candidate_.launches[s]->coverage();
+      if (cover && (*cover)->sampled)
+        add_once(
+            fmt::format("the stores of {} of {} CTAs were run; those of the others are predicted",
+                        (*cover)->sampled_ctas, candidate_.launches[s]->num_ctas()));
+    }
+
     note_samples(candidate_);
     note_samples(reference_);
     for (const SymbolInfo& info : reference_.symbols) {
@@ -234,10 +243,7 @@ class ShapeCheck {
       r.loc = launch->real_source(cover->endless_pc);
       r.count = 0;
       for (const OutputPair& p : pairs_) r.count += static_cast<uint64_t>(p.numel());
-      Witness w;
-      w.replayed = true;
-      w.replay = "the control of the whole grid";
-      r.witness = w;
+      r.witness = any_input("the control of the whole grid");
       out_.results.push_back(std::move(r));
       return false;
     }
@@ -461,7 +467,7 @@ class ShapeCheck {
     if (found.outcome == SearchResult::Outcome::Refuted) {
       r = std::move(found.result);
       confirm(r, *c_plan, *r_plan, pair, position, tol);
-      if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol)) {
+      if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol, r.witness)) {
         r.cls = "default-parameters";
         r.reason += "; at the default values of the parameters they agree";
       }
@@ -533,20 +539,24 @@ class ShapeCheck {
 
   // Would the difference be seen with every parameter at the constant it is built with?
   bool default_parameters_hide(const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
-                               int64_t position, const Tolerance& tol) {
+                               int64_t position, const Tolerance& tol,
+                               const std::optional<Witness>& witness) {
     bool any = false;
     std::vector<Experiment> tries;
+    if (witness && witness->inputs)  // the inputs that refute, with other parameters
+      tries.push_back(Experiment::from_witness(reference_.symbols, *witness->inputs));
     for (const Draw& draw :
          {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, -8, 8, 1, 1},
           Draw{Draw::Kind::Grid, -1, 0, 1, 3}}) {
-      Experiment e(reference_.symbols, options_.seed + 77 + tries.size());
-      e.set_all(draw);
+      tries.emplace_back(reference_.symbols, options_.seed + 77 + tries.size());
+      tries.back().set_all(draw);
+    }
+    for (Experiment& e : tries) {
       for (const SymbolInfo& s : reference_.symbols) {
         if (!s.is_parameter || !s.range || s.range->first != s.range->second) continue;
         e.set(s.symbol, {Draw::Kind::Constant, s.range->first, 0, 1, 1});
         any = true;
       }
-      tries.push_back(std::move(e));
     }
     if (!any) return false;
     const SearchResult found = search(candidate_, c_plan, reference_, r_plan, pair, position, tries,

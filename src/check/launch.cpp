@@ -107,7 +107,9 @@ class Launcher : public PreparedLaunch {
     spec.step_limit = kTraceLimit;
     spec.descending = descending;
     if (descending) std::reverse(range.list.begin(), range.list.end());
-    return machine::run_trace(semantic_, spec, env_, range);
+    ASSAY_TRY(machine::Trace trace, machine::run_trace(semantic_, spec, env_, range));
+    ASSAY_CHECK(lookups_read_only(trace));
+    return trace;
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
@@ -197,6 +199,24 @@ class Launcher : public PreparedLaunch {
   }
   Status cover();
   void declare_buffers(machine::HazardTracker& tracker, const std::set<int>& tracked) const;
+  // A load at a data-dependent address may read any element of its buffer: if the launch writes
+  // that buffer, no order between the two is known.
+  Status lookups_read_only(const machine::Trace& trace) {
+    if (trace.lookups.empty()) return {};
+    ASSAY_TRY(const Coverage* all, coverage());
+    for (const machine::LookupPayload& load : trace.lookups) {
+      const auto same = [&](const auto& out) { return out.buffer == load.buffer; };
+      const auto cover = all->buffers.find(load.buffer);
+      if ((cover == all->buffers.end() || cover->second.elements == 0) &&
+          std::none_of(trace.stores.begin(), trace.stores.end(), same) &&
+          std::none_of(trace.atoms.begin(), trace.atoms.end(), same) &&
+          std::none_of(trace.indexed.begin(), trace.indexed.end(), same))
+        continue;
+      return fail(DiagKind::Unsupported,
+                  "load at a data-dependent address from memory that the launch writes");
+    }
+    return {};
+  }
   void report_hazards(const std::vector<machine::Hazard>& hazards, std::vector<Finding>& findings,
                       std::vector<LocationResult>& results) const;
   std::string hazard_text(const machine::Hazard& h) const;
@@ -340,8 +360,13 @@ void Launcher::report_hazards(const std::vector<machine::Hazard>& hazards,
       continue;
     }
     merged.push_back(refutation(fault ? "out-of-bounds" : "race", hazard_text(h), loc));
-    if (!fault)
+    if (fault) {
+      merged.back().witness.emplace();
+      merged.back().witness->replayed = true;
+      merged.back().witness->replay = "the addresses of the checked CTAs";
+    } else {
       merged.back().kind = VerdictKind::Unknown;  // a race forbids Proved; decided by schedules
+    }
     merged.back().count = h.count;
     it->second = &merged.back();
   }
