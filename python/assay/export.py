@@ -67,15 +67,24 @@ def export(args: argparse.Namespace) -> dict[str, Any]:
         raise ExportError("syntax", f"{args.ref}: {error}") from error
     programs = [trace(args.ref, changes, options).json()]
     skipped: list[dict[str, Any]] = []
-    integers = {**shapes.module_integers(source), **changes}
-    for variant in shapes.variants(integers):
+    tried: list[dict[str, int]] = []
+    for kind in shapes.kinds({**shapes.module_integers(source), **changes}):
         if len(programs) > args.altered:
             break
-        change = {**changes, **variant}
-        try:
-            programs.append(trace(args.ref, change, options).json())
-        except ExportError as error:
-            skipped.append({"changed": [list(p) for p in change.items()], "reason": error.message})
+        rejected: dict[str, Any] | None = None
+        for change in [{**changes, **attempt} for attempt in kind.attempts]:
+            if change in tried:
+                continue
+            tried.append(change)
+            try:
+                programs.append(trace(args.ref, change, options).json())
+                rejected = None
+                break
+            except ExportError as error:
+                first = {"changed": [list(p) for p in change.items()], "reason": error.message}
+                rejected = rejected or first
+        if rejected is not None:
+            skipped.append(rejected)
     return {"schema": SCHEMA, "programs": programs, "skipped": skipped}
 
 

@@ -7,11 +7,17 @@ A *size* is an integer literal assigned at module level, alone (`dim = 64`), in 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-# Integers below this are taken for kernel sizes, strides, axes, counts of layers or heads.
+# Integers below this are taken for kernel sizes, strides, axes, counts of layers; those whose name
+# tells a count of channels, groups or heads are sizes all the same.
 SMALLEST_SIZE = 8
+COUNTS = ("channel", "group", "head", "feature")
 TILE = 128
+BLOCK = 1024  # the most threads of a block
+LARGEST_VOLUME = 1 << 27  # product of all sizes
 
 
 def _literal(node: ast.expr) -> bool:
@@ -60,47 +66,137 @@ def is_batch(name: str) -> bool:
     return "batch" in base or base in ("b", "bs", "n_samples", "num_samples")
 
 
-def _shrunk_size(value: int) -> int:
+def _is_count(name: str) -> bool:
+    return any(word in name.lower() for word in COUNTS)
+
+
+def _shrunk(value: int) -> int:
     """Few tiles, with the same remainder modulo 32, 64 and 128."""
     return value if value <= 2 * TILE else TILE + value % TILE
 
 
-def _shrunk_batch(value: int) -> int:
-    return value if value <= 4 else 2 + value % 2
+@dataclass
+class Kind:
+    """One way to alter the shape: the first of its attempts that the reference takes is used."""
+
+    name: str
+    attempts: list[dict[str, int]] = field(default_factory=list)
 
 
-def variants(integers: dict[str, int]) -> list[dict[str, int]]:
-    """Changes to try, the most telling first. Many will be rejected by the reference."""
-    batches = [k for k in integers if is_batch(k)]
-    sizes = [k for k, v in integers.items() if not is_batch(k) and v >= SMALLEST_SIZE]
-    large = [k for k, v in integers.items() if v >= SMALLEST_SIZE]
-    same = {integers[k] for k in sizes}  # a batch that equals a size may have to stay equal to it
+class _Sizes:
+    """The integers of a reference and the ties between them that their values suggest."""
 
-    apart = dict(integers)
-    apart.update({k: _shrunk_batch(integers[k]) for k in batches})
-    apart.update({k: _shrunk_size(integers[k]) for k in sizes})
-    together = dict(apart)
-    together.update({k: _shrunk_size(integers[k]) for k in batches if integers[k] in same})
+    def __init__(self, integers: dict[str, int]) -> None:
+        self.given = integers
+        self.batches = [k for k in integers if is_batch(k)]
+        self.names = [
+            k
+            for k, v in integers.items()
+            if not is_batch(k) and (v >= SMALLEST_SIZE or (v >= 2 and _is_count(k)))
+        ]
+        # The smallest size that divides each: groups of channels, heads of an embedding.
+        self.divisor = {
+            n: min(self.divisors(n), key=lambda d: integers[d])
+            for n in self.names
+            if self.divisors(n)
+        }
 
-    def moved(base: dict[str, int], names: list[str], by: int) -> dict[str, int]:
-        return {**base, **{k: base[k] + by for k in names}}
+    def divisors(self, n: str) -> list[str]:
+        def divides(d: int, v: int) -> bool:
+            return d < v and v % d == 0
 
-    def staggered(base: dict[str, int]) -> dict[str, int]:
-        """Every size moved by another amount: equal sizes part, so swapped extents show."""
-        return {**base, **{k: base[k] + 1 + i for i, k in enumerate(sizes)}}
+        return [d for d in self.names if divides(self.given[d], self.given[n])]
 
-    out = []
-    for base in (apart, together):
-        out += [base, moved(base, batches, 1), staggered(base)]
-        out += [moved(base, sizes, 1), moved(base, sizes, -1)]
-    out += [moved(together, large, 1)]
-    out += [moved(base, [k], 1) for k in sizes for base in (apart, together)]
-    out += [moved(integers, [k], 1) for k in batches]
-    out += [{**integers, k: apart[k]} for k in sizes]
-    out += [moved(integers, [k], 1) for k in sizes]
-    unique: list[dict[str, int]] = []
-    for change in out:
-        effective = {k: v for k, v in change.items() if integers[k] != v and v > 0}
-        if effective and effective not in unique:
-            unique.append(effective)
-    return unique
+    def batch(self, value: int) -> dict[str, int]:
+        return {k: value if value != self.given[k] else value + 1 for k in self.batches}
+
+    def tied(self, target: dict[str, int], rules: str) -> dict[str, int]:
+        """`target` with ties kept: e equal sizes stay equal, o their order stays, d what is a
+        multiple of another stays one (an odd one, where the target leaves the choice)."""
+        out = dict(target)
+        if "e" in rules:
+            first: dict[int, int] = {}
+            for k in self.names + self.batches:
+                if self.given[k] >= SMALLEST_SIZE:
+                    out[k] = first.setdefault(self.given[k], out[k])
+        ascending = sorted(self.names, key=lambda k: self.given[k])
+        if "o" in rules:
+            least = 0
+            for k in ascending:
+                out[k] = least = max(least, out[k])
+        if "d" in rules:
+            for n in ascending:
+                d = out[self.divisor[n]] if n in self.divisor else 1
+                if out[n] % d != 0:
+                    out[n] = d * max(2, out[n] // d | 1)
+        return out
+
+    def volume(self, integers: dict[str, int]) -> int:
+        return math.prod(integers[k] for k in self.names + self.batches)
+
+    def kind(self, name: str, *targets: dict[str, int], only: str | None = None) -> Kind:
+        """Attempts at each target: as it is, then with more and more ties kept. `only`: the size
+        that has to change. None is much larger than the given shape and a small one."""
+        result = Kind(name)
+        most = max(LARGEST_VOLUME, 2 * self.volume(self.given))
+        for target in targets:
+            for rules in ("", "d", "e", "ed", "eod"):
+                full = self.tied({**self.given, **target}, rules)
+                change = {k: v for k, v in full.items() if self.given[k] != v and v > 0}
+                if change in result.attempts or self.volume(full) > most:
+                    continue
+                if change and (only is None or only in change):
+                    result.attempts.append(change)
+        return result
+
+
+def kinds(integers: dict[str, int]) -> list[Kind]:
+    """Ways to alter the shape, the most telling first.
+
+    Together: all sizes odd and apart; all as given but shrunk; all below a warp. Alone: each count
+    that divides another size grown; each size beyond what one block of threads covers, the others
+    small multiples of a vector; each size by a little.
+    """
+    s = _Sizes(integers)
+    given, names = integers, s.names
+    shrunk = {k: _shrunk(given[k]) for k in names}
+    ranked = sorted(names, key=lambda k: shrunk[k])  # sizes that part keep their order
+
+    def odd(base: dict[str, int]) -> dict[str, int]:
+        return {k: (base[k] + 1 | 1) + 2 * i for i, k in enumerate(ranked)}
+
+    vector = {k: SMALLEST_SIZE + given[k] % SMALLEST_SIZE for k in names if given[k] > BLOCK // 64}
+    warp = {k: 32 + given[k] % 32 for k in names if given[k] > 64}
+    small = {k: 5 + 2 * i for i, k in enumerate(ranked) if given[k] > 5 + 2 * i}
+    out = [
+        s.kind(
+            "odd",
+            {**s.batch(5), **odd(shrunk)},
+            {**s.batch(5), **{k: v + 1 for k, v in shrunk.items()}},
+            {**s.batch(5), **{k: v - 1 for k, v in shrunk.items()}},
+        ),
+        s.kind("shrunk", {**s.batch(3), **shrunk}, s.batch(3), shrunk),
+    ]
+    for d in sorted(set(s.divisor.values()), key=lambda k: given[k])[:2]:
+        grown = []
+        for n in sorted((n for n in names if d in s.divisors(n)), key=lambda k: -given[k]):
+            most = given[n] // 2 if given[n] // 2 > given[d] else given[n]
+            grown.append({**s.batch(2), **vector, d: most, n: given[n]})
+        out.append(s.kind("grown", *grown, only=d))
+    out.append(
+        s.kind("small", {**s.batch(1), **small}, {**s.batch(1), **odd({**shrunk, **vector})})
+    )
+    for k in sorted(names, key=lambda k: given[k] > BLOCK):  # first where the given one is short
+        long = {**s.batch(2), k: BLOCK + (shrunk[k] | 1) + 2}
+        out.append(s.kind("long", {**vector, **long}, {**warp, **long}, only=k))
+    out += [
+        s.kind(
+            "alone",
+            {**s.batch(2), **shrunk, k: shrunk[k] + 1 | 1},
+            {k: given[k] + 1 | 1},
+            {k: given[k] + 1},
+            only=k,
+        )
+        for k in names
+    ]
+    return [k for k in out if k.attempts]

@@ -26,6 +26,8 @@ using term::Snapper;
 
 namespace {
 
+constexpr Clock::duration kLeastShare = std::chrono::seconds(2);  // of one altered shape
+
 VerdictKind worse(VerdictKind a, VerdictKind b) { return std::max(a, b); }
 
 struct Budget {
@@ -283,15 +285,20 @@ class ShapeCheck {
       std::sort(open.begin(), open.end());
       if (open.empty()) continue;
       const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
-      bool refuted = false;
+      bool refuted = false, settled = true;
       for (int64_t position : picks) {
         const size_t before = out_.results.size();
-        examine_one(k, position, true);
+        settled = examine_one(k, position, true) && settled;
         refuted = refuted || (out_.results.size() > before &&
                               out_.results.back().kind == VerdictKind::Refuted);
-        if (refuted && !given_) break;
+        if (!given_ && !settled) break;  // of an altered shape only a refutation counts
       }
-      if (!refuted) examine_rest(k, open, picks);
+      if (refuted) continue;
+      if (given_ || settled) {
+        examine_rest(k, open, picks);
+      } else if (open.size() > 1) {
+        not_examined(k, open.size() - 1);
+      }
     }
     return {};
   }
@@ -314,14 +321,18 @@ class ShapeCheck {
       ++out_.results[group->second].count;
       out_.results.resize(before);
     }
-    if (late == 0) return;
+    if (late != 0) not_examined(k, late);
+  }
+
+  void not_examined(size_t k, uint64_t count) {
     LocationResult r;
     r.kind = VerdictKind::Unknown;
     r.cls = "limit";
     r.location.output = pairs_[k].index;
     r.location.output_name = pairs_[k].name;
-    r.count = late;
-    r.reason = fmt::format("images differ at {} further locations that no time was left for", late);
+    r.count = count;
+    r.reason =
+        fmt::format("images differ at {} further locations that no time was spent on", count);
     out_.results.push_back(std::move(r));
   }
 
@@ -649,8 +660,11 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
   const auto start = Clock::now();
   const auto total =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_s));
+  Clock::time_point altered_end;
   for (size_t k = 0; k < pairs.size(); ++k) {
-    if (k > 0 && Clock::now() - start > total * 8 / 10) {
+    const auto now = Clock::now();
+    if (k == 1) altered_end = std::min(start + total * 9 / 10, now + total / 4);
+    if (k > 0 && now > altered_end) {
       v.findings.push_back({"note",
                             Severity::Info,
                             fmt::format("no time left for the altered shape {}", pairs[k].change),
@@ -660,6 +674,10 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
     Budget budget;
     // What the given shape leaves unanswered, smaller ones may still tell.
     budget.deadline = start + (k == 0 && pairs.size() > 1 ? total * 6 / 10 : total);
+    if (k > 0) {
+      const auto share = (altered_end - now) / static_cast<int64_t>(pairs.size() - k);
+      budget.deadline = std::min(budget.deadline, now + std::max(share, kLeastShare));
+    }
     budget.timings = &v.timings;
     budget.prefix = pairs[k].change.empty() ? "" : pairs[k].change + ": ";
     ShapeCheck one(pairs[k], options, v, budget, k == 0);

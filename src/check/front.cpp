@@ -20,6 +20,8 @@ using program::ProgramSet;
 
 namespace {
 
+constexpr int kAlteredShapes = 8;  // besides the given one, as far as time allows
+
 // Errors of the readers know no file.
 template <class T>
 Result<T> of_file(Result<T> result, const std::string& path) {
@@ -35,7 +37,7 @@ Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path
   request.path = path;
   request.eval = rq.eval;
   request.inputs_only = inputs_only;
-  request.altered = rq.altered_shapes ? 3 : 0;
+  request.altered = rq.altered_shapes ? kAlteredShapes : 0;
   request.wall_seconds =
       std::max(60.0, rq.options.timeout_s);  // importing PyTorch alone takes long
   ASSAY_TRY(const host::ExportedReference exported, host::export_reference(request));

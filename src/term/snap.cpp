@@ -107,6 +107,25 @@ Ideal Snapper::compute(Ty type, double value) const {
       ideal.snapped = true;
       return ideal;
     }
+    // Before the rationals: a convergent of a root can round to the same float.
+    for (int64_t d : dims_) {
+      if (d < 2) continue;
+      const long double root = sqrtl(static_cast<long double>(d));
+      for (bool inverse : {true, false}) {
+        // Hosts also write 1 / sqrtf(d): rounded twice, at most one ulp off.
+        const long double twice = 1.0L / static_cast<long double>(round_to(type, root));
+        if (round_to(type, inverse ? 1.0L / root : root) != magnitude &&
+            !(inverse && round_to(type, twice) == magnitude))
+          continue;
+        ideal.kind = Ideal::Kind::Irrational;
+        ideal.num = value < 0 ? -1 : 1;
+        ideal.den = inverse ? d : -d;  // num / sqrt(den), or num * sqrt(-den)
+        ideal.value = static_cast<double>(sign * (inverse ? 1.0L / root : root));
+        ideal.text = fmt::format("{}{}sqrt({})", value < 0 ? "-" : "", inverse ? "1/" : "", d);
+        ideal.snapped = true;
+        return ideal;
+      }
+    }
   }
   if (have >= need) {
     auto rational = [&](int64_t n, int64_t d) {
@@ -129,20 +148,6 @@ Ideal Snapper::compute(Ty type, double value) const {
       const auto n = static_cast<int64_t>(std::llround(1.0 / magnitude));
       for (int64_t k : {n, n - 1, n + 1})
         if (k > 4096 && divides_dims(k) && rational(1, k)) return ideal;
-    }
-    for (int64_t d : dims_) {
-      if (d < 2) continue;
-      const long double root = sqrtl(static_cast<long double>(d));
-      for (bool inverse : {true, false}) {
-        if (round_to(type, inverse ? 1.0L / root : root) != magnitude) continue;
-        ideal.kind = Ideal::Kind::Irrational;
-        ideal.num = value < 0 ? -1 : 1;
-        ideal.den = inverse ? d : -d;  // num / sqrt(den), or num * sqrt(-den)
-        ideal.value = static_cast<double>(sign * (inverse ? 1.0L / root : root));
-        ideal.text = fmt::format("{}{}sqrt({})", value < 0 ? "-" : "", inverse ? "1/" : "", d);
-        ideal.snapped = true;
-        return ideal;
-      }
     }
   }
   int exponent = 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import types
@@ -273,30 +274,75 @@ def test_shapes_option(tmp_path: Path) -> None:
     assert code == 4 and "no module-level integer 'width'" in out["error"]["message"]
 
 
+def altered(tmp_path: Path, text: str, count: int) -> tuple[list[dict[str, int]], list[Any]]:
+    code, out = export_text(tmp_path, text, "--altered", str(count))
+    assert code == 0
+    return [dict(p.get("changed", [])) for p in out["programs"][1:]], out["skipped"]
+
+
 def test_altered_shapes(tmp_path: Path) -> None:
     text = simple("return x.view(-1, 4).sum(1)").replace("dim = 10", "dim = 4096")
-    code, out = export_text(tmp_path, text, "--altered", "2")
-    assert code == 0
-    assert len(out["programs"]) == 3
-    shrunk = dict(out["programs"][1]["changed"])
-    assert shrunk == {"dim": 128}
-    assert dict(out["programs"][2]["changed"]) == {"dim": 128, "batch_size": 4}
-    code, out = export_text(tmp_path, text, "--altered", "9")
-    assert any(dict(s["changed"]).get("dim") == 129 for s in out["skipped"])
-    assert all("RuntimeError" in s["reason"] for s in out["skipped"])
+    changes, skipped = altered(tmp_path, text, 9)
+    assert all(c.get("dim", 4096) * c.get("batch_size", 3) % 4 == 0 for c in changes)
+    assert {"batch_size": 4, "dim": 128} in changes
+    # What the reference takes in no way is listed once, with the first reason.
+    assert all("RuntimeError" in s["reason"] for s in skipped)
+    assert len(skipped) == len({str(s["changed"]) for s in skipped}) > 0
 
 
 def test_altered_shapes_keep_equal_sizes_equal(tmp_path: Path) -> None:
     text = simple("return x @ x").replace("= 3", "= 512").replace("dim = 10", "dim = 512")
-    code, out = export_text(tmp_path, text, "--altered", "2")
-    assert code == 0
-    sizes = [p["outputs"][0]["shape"] for p in out["programs"]]
-    assert sizes == [[512, 512], [128, 128], [129, 129]]
+    changes, _ = altered(tmp_path, text, 8)
+    assert len(changes) >= 3
+    for change in changes:
+        assert change["dim"] == change["batch_size"]
+    assert changes[0]["dim"] % 2 == 1
+
+
+def test_altered_shapes_keep_divisors(tmp_path: Path) -> None:
+    text = simple("return nn.functional.group_norm(x, groups)").replace("dim = 10", "dim = 64")
+    text = text.replace("dim = 64", "dim = 64\ngroups = 8")
+    changes, _ = altered(tmp_path, text, 8)
+    shapes_seen = [(c.get("dim", 64), c.get("groups", 8)) for c in changes]
+    assert all(dim % groups == 0 for dim, groups in shapes_seen)
+    assert (64, 32) in shapes_seen  # more groups than there are
+    assert any(dim > 1024 for dim, _ in shapes_seen)
+    assert any(dim % 2 == 1 and groups != 8 for dim, groups in shapes_seen)
+
+
+def test_kinds_of_altered_shapes() -> None:
+    integers = {"batch_size": 16, "rows": 1024, "columns": 512, "kernel_size": 3, "in_channels": 3}
+    found: dict[str, list[dict[str, int]]] = {}
+    for kind in shapes.kinds(integers):
+        found.setdefault(kind.name, []).append({**integers, **kind.attempts[0]})
+    sizes = ["rows", "columns", "in_channels"]
+    (odd,) = found["odd"]
+    assert all(odd[k] % 2 == 1 and odd[k] != integers[k] for k in [*sizes, "batch_size"])
+    assert len({odd[k] for k in sizes}) == 3
+    (small,) = found["small"]
+    assert small["batch_size"] == 1 and all(small[k] < 32 for k in sizes)
+    for names, only in ((found["long"], True), (found["alone"], False)):
+        for k in sizes:  # each at least once, the others at multiples of a vector, or as they were
+            others = [other for other in ("rows", "columns") if other != k]
+            assert any(
+                c[k] % 4 != 0 and (c[k] > 1024) == only and all(c[o] % 4 == 0 for o in others)
+                for c in names
+            ), (names, k)
+    assert all(c["kernel_size"] == 3 for kind in found.values() for c in kind)
+
+
+def test_altered_shapes_stay_affordable() -> None:
+    integers = {f"size{k}": 64 for k in range(5)}
+    for kind in shapes.kinds(integers):
+        for change in kind.attempts:
+            volume = math.prod({**integers, **change}.values())
+            assert volume <= max(shapes.LARGEST_VOLUME, 2 * 64**5)
 
 
 def test_remainders_survive_shrinking() -> None:
     for size in (1000, 1001, 4095, 131072, 300):
-        (change,) = [v for v in shapes.variants({"k": size}) if v["k"] < size][:1]
+        (kind,) = [k for k in shapes.kinds({"k": size}) if k.name == "shrunk"]
+        (change,) = kind.attempts
         assert change["k"] < 256
         assert all(change["k"] % m == size % m for m in (32, 64, 128))
 
