@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "check/verdict.h"
+#include "host/repeat.h"
 #include "program/program.h"
 
 namespace assay::check {
@@ -23,6 +24,7 @@ struct CheckOptions {
 struct Pair {
   std::string change;  // what was altered, "" for the given shape
   program::Program candidate, reference;
+  std::vector<host::LaterCall> later;  // further calls of the candidate, where they need a look
 };
 
 // The engine: checks pairs[0] (the given shape) and the altered ones.

@@ -26,6 +26,7 @@ using term::Snapper;
 
 namespace {
 
+constexpr Clock::duration kLaterCall = std::chrono::seconds(5);   // of a further call
 constexpr Clock::duration kLeastShare = std::chrono::seconds(2);  // of one altered shape
 
 VerdictKind worse(VerdictKind a, VerdictKind b) { return std::max(a, b); }
@@ -95,14 +96,18 @@ class ShapeCheck {
   Status body() {
     ASSAY_TRY(reference_, prepare(pair_.reference));
     ASSAY_TRY(candidate_, prepare(pair_.candidate));
+    symbols_ = reference_.symbols;
+    for (const SymbolInfo& c : candidate_.symbols) {
+      auto same = [&](const SymbolInfo& r) { return r.symbol == c.symbol; };
+      if (std::none_of(symbols_.begin(), symbols_.end(), same)) symbols_.push_back(c);
+    }
     budget_.lap("prepare");
     dual_ = !pair_.reference.modules.empty();
     pairs_ = pair_outputs(candidate_, reference_, verdict_.findings, out_.results);
-    defects_.emplace_back(SideName::Candidate, candidate_, pairs_, reference_.symbols,
-                          options_.seed, dual_);
+    defects_.emplace_back(SideName::Candidate, candidate_, pairs_, symbols_, options_.seed, dual_);
     if (dual_)
-      defects_.emplace_back(SideName::Reference, reference_, pairs_, reference_.symbols,
-                            options_.seed, dual_);
+      defects_.emplace_back(SideName::Reference, reference_, pairs_, symbols_, options_.seed,
+                            dual_);
     for (Defects& d : defects_) d.recorded(given_);
     for (const OutputPair& p : pairs_)
       out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
@@ -401,7 +406,7 @@ class ShapeCheck {
     if (!options_.cross_check) return;
     for (const Draw& draw :
          {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, 0.25, 1, 1, 1}}) {
-      Experiment e(reference_.symbols, options_.seed + 41);
+      Experiment e(symbols_, options_.seed + 41);
       e.set_all(draw);
       const ExactValue r =
           exact_value(reference_, r_plan, pairs_[k].reference, position, e, *snapper_);
@@ -465,8 +470,8 @@ class ShapeCheck {
     if (options_.atol) tol.atol = *options_.atol;
     const std::vector<Suspect> suspects =
         support_difference(candidate_, *c_plan, reference_, *r_plan);
-    auto experiments = structured_experiments(
-        reference_.symbols, suspects, cone_spots(reference_, *r_plan), boundaries_, options_.seed);
+    auto experiments = structured_experiments(symbols_, suspects, cone_spots(reference_, *r_plan),
+                                              boundaries_, options_.seed);
     while (!thorough && experiments.size() > 8) experiments.pop_back();
     const auto now = Clock::now();
     const auto until =
@@ -499,7 +504,7 @@ class ShapeCheck {
   void confirm(LocationResult& r, const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
                int64_t position, const Tolerance& tol) {
     if (!r.witness || !r.witness->inputs) return;
-    const Experiment e = Experiment::from_witness(reference_.symbols, *r.witness->inputs);
+    const Experiment e = Experiment::from_witness(symbols_, *r.witness->inputs);
     const Replayed real = replay_real(candidate_, c_plan, pair.candidate, position, e);
     if (!real.value) return;
     r.candidate_ieee = *real.value;
@@ -555,11 +560,11 @@ class ShapeCheck {
     bool any = false;
     std::vector<Experiment> tries;
     if (witness && witness->inputs)  // the inputs that refute, with other parameters
-      tries.push_back(Experiment::from_witness(reference_.symbols, *witness->inputs));
+      tries.push_back(Experiment::from_witness(symbols_, *witness->inputs));
     for (const Draw& draw :
          {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, -8, 8, 1, 1},
           Draw{Draw::Kind::Grid, -1, 0, 1, 3}}) {
-      tries.emplace_back(reference_.symbols, options_.seed + 77 + tries.size());
+      tries.emplace_back(symbols_, options_.seed + 77 + tries.size());
       tries.back().set_all(draw);
     }
     for (Experiment& e : tries) {
@@ -612,13 +617,44 @@ class ShapeCheck {
   bool given_;
   bool internal_ = false;
   Side candidate_, reference_;
-  bool dual_ = false;  // the reference is a kernel too
+  bool dual_ = false;                // the reference is a kernel too
+  std::vector<SymbolInfo> symbols_;  // the reference's, then those that only the candidate has
   std::vector<OutputPair> pairs_;
   std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<Snapper> snapper_;
   std::vector<double> boundaries_;
   ShapeResult out_;
 };
+
+// A further call of the candidate is checked like the first one: it has to give what the reference
+// gives on its own inputs.
+void check_later_call(const Pair& given, const host::LaterCall& later, const CheckOptions& options,
+                      Clock::time_point deadline, Verdict& v) {
+  Pair pair;
+  pair.change = later.what;
+  pair.candidate = later.program;
+  pair.reference = given.reference;
+  Verdict scratch;
+  Budget budget;
+  budget.deadline = deadline;
+  budget.timings = &v.timings;
+  budget.prefix = "later call: ";
+  ShapeCheck one(pair, options, scratch, budget, false);
+  const ShapeResult result = one.run();
+  std::string text = later.what;
+  if (!later.differs.empty()) text += " (" + later.differs + ")";
+  if (result.kind == VerdictKind::Refuted) {
+    text += ", is wrong: " + result.results[0].reason;
+    if (later.from_inputs) text += "; it uses what an earlier call computed from its inputs";
+    v.findings.push_back({"harness-cheat", Severity::High, text, result.results[0].loc});
+  } else if (result.kind != VerdictKind::Proved) {
+    if (!result.results.empty()) text += ", is not proved: " + result.results[0].reason;
+    v.findings.push_back({"static-state", Severity::Low, text, {}});
+  } else if (later.from_parameters && !later.differs.empty()) {
+    text += ", uses what an earlier call computed from parameters: they must not change";
+    v.findings.push_back({"static-state", Severity::Low, text, {}});
+  }
+}
 
 void dedupe(Verdict& v) {
   std::set<std::pair<std::string, std::string>> seen;
@@ -683,6 +719,11 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
     ShapeCheck one(pairs[k], options, v, budget, k == 0);
     v.shapes.push_back(one.run());
     if (one.internal()) return fail(DiagKind::Internal, v.shapes.back().results.back().reason);
+    if (k == 0 && v.shapes[0].kind != VerdictKind::Refuted) {
+      for (const host::LaterCall& later : pairs[0].later)
+        check_later_call(pairs[0], later, options,
+                         std::min(start + total, Clock::now() + kLaterCall), v);
+    }
     if (k == 0) continue;
     if (v.shapes.back().kind == VerdictKind::Refuted && v.shapes[0].kind != VerdictKind::Refuted)
       v.findings.push_back(

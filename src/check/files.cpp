@@ -98,7 +98,7 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   const auto record_start = SteadyClock::now();
   if (extension_of(rq.candidate) == ".assay") {
     ASSAY_TRY(std::vector<Program> candidate, load_programs(rq.candidate));
-    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front())});
+    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front()), {}});
     return pairs;
   }
   for (size_t k = 0; k < set->programs.size(); ++k) {
@@ -111,7 +111,7 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
                        fmt::format("the {} rejects {}: {}", who, change, why.message),
                        {}});
     };
-    auto candidate = record_source(rq, rq.candidate, rq.entry, reference, lacks);
+    auto candidate = record_source(rq, rq.candidate, rq.entry, reference, k == 0, lacks);
     if (!candidate) {
       if (k == 0) return tl::unexpected<Diag>(candidate.error());
       rejects("candidate", candidate.error());
@@ -126,7 +126,8 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
       }
       reference = std::move(*other);
     }
-    pairs.push_back({k == 0 ? "" : change, std::move(*candidate), std::move(reference)});
+    pairs.push_back({k == 0 ? "" : change, std::move(candidate->program), std::move(reference),
+                     std::move(candidate->later)});
   }
   for (const auto& s : set->skipped) {
     std::string what;

@@ -120,8 +120,9 @@ Result<ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks) {
   return set;
 }
 
-Result<Program> record_source(const CheckRequest& rq, const std::string& path,
-                              const std::string& entry, const Program& reference, Lacks& lacks) {
+Result<host::Recording> record_source(const CheckRequest& rq, const std::string& path,
+                                      const std::string& entry, const Program& reference,
+                                      bool repeat, Lacks& lacks) {
   std::optional<Diag> first;
   for (const auto& arguments : argument_lists(reference)) {
     host::RecordRequest record;
@@ -130,10 +131,11 @@ Result<Program> record_source(const CheckRequest& rq, const std::string& path,
     record.arguments = arguments;
     record.buffers = reference.buffers;
     record.extra_flags = rq.nvcc_flags;
+    record.repeat = repeat;
     auto recorded = host::record(record);
     if (recorded) {
       lacks.insert(recorded->missing_confinement.begin(), recorded->missing_confinement.end());
-      return std::move(recorded->program);
+      return recorded;
     }
     if (!first) first = recorded.error();
     const bool signature = recorded.error().message.find("argument") != std::string::npos;
@@ -145,10 +147,12 @@ Result<Program> record_source(const CheckRequest& rq, const std::string& path,
 
 Result<Program> record_reference(const CheckRequest& rq, const Program& inputs, Lacks& lacks) {
   const std::string& entry = rq.reference_entry.empty() ? rq.entry : rq.reference_entry;
-  ASSAY_TRY(Program p, record_source(rq, rq.reference, entry, inputs, lacks));
+  ASSAY_TRY(host::Recording recording,
+            record_source(rq, rq.reference, entry, inputs, false, lacks));
+  Program& p = recording.program;
   p.arguments = inputs.arguments;
   p.changed = inputs.changed;
-  return p;
+  return std::move(p);
 }
 
 }  // namespace assay::check

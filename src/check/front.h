@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check/check.h"
+#include "host/record.h"
 
 namespace assay::check {
 
@@ -21,10 +22,10 @@ Result<program::ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks)
 // The arguments of --inputs alone: what both sources are called with.
 Result<program::ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks);
 
-// The source `path`, called with the arguments of `reference`.
-Result<program::Program> record_source(const CheckRequest& rq, const std::string& path,
-                                       const std::string& entry, const program::Program& reference,
-                                       Lacks& lacks);
+// The source `path`, called with the arguments of `reference`. repeat: further calls are looked at.
+Result<host::Recording> record_source(const CheckRequest& rq, const std::string& path,
+                                      const std::string& entry, const program::Program& reference,
+                                      bool repeat, Lacks& lacks);
 // A reference that is a source too. Its arguments are those of the inputs, also where its host
 // function takes fewer: argument k means the same on both sides.
 Result<program::Program> record_reference(const CheckRequest& rq, const program::Program& inputs,

@@ -61,6 +61,7 @@ void pair_one(const std::string& name, const TensorView& c, const TensorView& r,
 }
 
 uint64_t symbol_of(const Side& side, int buffer) {
+  if (buffer < 0) return 0;
   const auto& s = side.sources[static_cast<size_t>(buffer)];
   return s.kind == term::Source::Kind::Symbol ? s.symbol : 0;
 }
@@ -82,6 +83,15 @@ std::vector<OutputPair> pair_outputs(const Side& candidate, const Side& referenc
   for (size_t k = 0; k < std::min(c.outputs.size(), r.outputs.size()); ++k) {
     const std::string name = r.outputs.size() == 1 ? "output" : fmt::format("output[{}]", k);
     pair_one(name, c.outputs[k], r.outputs[k], static_cast<int>(k), pairs, findings, refuted);
+    const uint64_t aliased = symbol_of(candidate, c.outputs[k].buffer);
+    if (aliased == 0 || symbol_of(reference, r.outputs[k].buffer) != 0) continue;
+    for (const SymbolInfo& s : candidate.symbols)
+      if (s.symbol == aliased)
+        findings.push_back(
+            {"output-aliases-input",
+             Severity::Medium,
+             fmt::format("{} shares the memory of {}, in the reference it does not", name, s.name),
+             {}});
   }
   // Mutated arguments: whatever either side writes is compared with the other's contents.
   std::map<uint64_t, std::pair<const TensorView*, const TensorView*>> mutated;

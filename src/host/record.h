@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "host/compile.h"
+#include "host/repeat.h"
 #include "host/sandbox.h"
 #include "program/program.h"
 
@@ -20,6 +21,7 @@ struct RecordRequest {
   std::vector<program::Buffer> buffers;
   std::vector<std::string> extra_flags;
   Limits limits;
+  bool repeat = false;  // look at further calls in the same process as well
   double compile_seconds = 180;
 };
 
@@ -27,6 +29,7 @@ struct Recording {
   program::Program program;
   double compile_seconds = 0, record_seconds = 0;
   bool compiled_from_cache = false;
+  std::vector<LaterCall> later;  // further calls that differ or use memory of earlier ones
   std::vector<std::string> missing_confinement;
   std::string output;  // what host code printed
 };
@@ -34,7 +37,8 @@ struct Recording {
 // The Program's buffers begin with those of the request, in their order and with their roles and
 // data; temporaries follow. Notes: "launch-refused" (severity "verdict"), "host-exception" (host
 // code threw after a refused launch; the steps are those before), "host-read",
-// "input-dependent-host-path", "use-after-free", ... Errors: those of compile_extension and
+// "input-dependent-host-path", "use-after-free", "harness-cheat" (no kernel computes an output),
+// "shared-output", "static-state", ... Errors: those of compile_extension and
 // run_confined.
 Result<Recording> record(const RecordRequest& request);
 Result<program::Program> record_extension(const RecordRequest& request);

@@ -71,6 +71,17 @@ Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
     }
   }
   if (outcome != "ok" || !has_program) return tl::unexpected<Diag>(diag_of(outcome, message, said));
+  for (const Json& call : answer.value("later", Json::array())) {
+    if (!call.contains("program")) {
+      out.later_error = call.at("message").get<std::string>();
+      break;
+    }
+    ASSAY_TRY(program::Program p, program::from_json(call["program"].dump()));
+    const auto& given = request.program.buffers;
+    for (size_t k = 0; k < std::min(given.size(), p.buffers.size()); ++k)
+      p.buffers[k].data = given[k].data;
+    out.later.push_back(std::move(p));
+  }
   for (const Json& r : answer.at("reads")) {
     HostReadRecord read;
     read.buffer = r.at("buffer").get<int>();
@@ -103,6 +114,7 @@ std::string request_text(const SandboxRequest& request, const fs::path& work,
   j["memory_bytes"] = request.limits.memory_bytes;
   j["cpu_seconds"] = request.limits.cpu_seconds;
   j["run"] = request.run;
+  j["calls"] = request.calls;
   return j.dump();
 }
 

@@ -23,7 +23,8 @@ struct SandboxRequest {
   std::string extension;     // path of the shared object
   std::string entry;
   Limits limits;
-  int run = 0;  // probing run: other addresses, other probe values
+  int run = 0;    // probing run: other addresses, other probe values
+  int calls = 1;  // in the same process: the second has new input tensors, the third the first ones
 };
 
 // An element of tensor data that host code read; `value` is the probe that it was given.
@@ -39,6 +40,10 @@ struct SandboxResult {
   program::Program program;
   std::vector<HostReadRecord> reads;
   std::vector<std::string> missing;  // mechanisms of confinement that this kernel lacks
+  // What the second and further calls left recorded, from the first step of the first call on, with
+  // the arguments and outputs of that call. `later_error`: why there is no more of them.
+  std::vector<program::Program> later;
+  std::string later_error;
   std::string
       exception;       // host code threw, after a launch was refused: `program` holds what was done
   std::string output;  // what host code printed

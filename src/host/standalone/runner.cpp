@@ -139,6 +139,31 @@ Outcome run_extension(const std::string& path, const std::string& entry) {
   }
 }
 
+// Further calls in the same process, with new inputs and with the first ones in turn.
+Json call_again(const std::string& entry, int calls) {
+  Json later = Json::array();
+  for (int k = 1; k < calls; ++k) {
+    Session::get().next_call(k % 2 == 1);
+    Outcome o;
+    try {
+      o = Session::get().call(entry);
+    } catch (const std::exception& e) {
+      o = {false, "exception", e.what()};
+    } catch (...) {
+      o = {false, "exception", "an exception that is no std::exception"};
+    }
+    std::string unsupported = Session::get().unsupported_reason();
+    if (!unsupported.empty()) o = {false, "unsupported", unsupported};
+    Json one = {{"outcome", o.kind}, {"message", o.message}};
+    std::string text;
+    if (o.ok) o = Session::get().program_json(&text);
+    if (o.ok) one["program"] = Json::parse(text);
+    later.push_back(std::move(one));
+    if (!o.ok) break;
+  }
+  return later;
+}
+
 std::string read_input() {
   std::string text;
   char block[65536];
@@ -160,6 +185,7 @@ int main() {
   assay::host::Confinement c;
   std::string program, extension, entry;
   assay::host::Settings settings;
+  int calls = 1;
   try {
     program = request.at("program").dump();
     extension = request.at("extension").get<std::string>();
@@ -169,6 +195,7 @@ int main() {
     c.memory_bytes = request.at("memory_bytes").get<uint64_t>();
     c.cpu_seconds = request.at("cpu_seconds").get<uint64_t>();
     settings.run = request.at("run").get<int>();
+    calls = request.at("calls").get<int>();
   } catch (const std::exception& e) {
     report({false, "internal", std::string("the request: ") + e.what()}, Json::object());
   }
@@ -187,6 +214,7 @@ int main() {
     Outcome written = Session::get().program_json(&text);
     if (!written.ok && o.ok) o = written;
     if (written.ok) extra["program"] = Json::parse(text);
+    if (o.ok && calls > 1) extra["later"] = call_again(entry, calls);
     report(o, std::move(extra));
   } catch (const std::exception& e) {
     report({false, "memory", std::string("while writing the recording: ") + e.what()},

@@ -39,6 +39,30 @@ Outcome Session::program_json(std::string* out) {
   return {true, "ok", ""};
 }
 
+void Session::next_call(bool new_inputs) {
+  Recorder& r = Recorder::get();
+  std::lock_guard lock(r.mutex());
+  program::Program& p = r.program();
+  if (first_arguments_.empty()) first_arguments_ = p.arguments;
+  p.outputs.clear();
+  p.arguments = first_arguments_;
+  auto renew = [&](program::TensorView& v) {
+    if (v.buffer < 0 || !new_inputs) return;
+    const program::Buffer old = p.buffers[static_cast<size_t>(v.buffer)];
+    if (old.role != program::Role::Input) return;
+    const int s = r.new_storage(old.bytes, old.dtype, true, old.init, old.role, old.data);
+    v.buffer = r.storage(s).buffer;
+    program::Buffer& now = p.buffers[static_cast<size_t>(v.buffer)];
+    now.name = old.name;
+    now.example_range = old.example_range;
+  };
+  for (program::Argument& a : p.arguments) {
+    if (auto* v = std::get_if<program::TensorView>(&a.value)) renew(*v);
+    if (auto* l = std::get_if<std::vector<program::TensorView>>(&a.value))
+      for (program::TensorView& v : *l) renew(v);
+  }
+}
+
 std::string Session::reads_json() {
   nlohmann::json out = nlohmann::json::array();
   for (const HostRead& h : Recorder::get().reads()) {

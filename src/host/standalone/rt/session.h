@@ -19,11 +19,17 @@ class ASSAY_EXPORT Session {
   Outcome begin(const std::string& program_json, const Settings& settings);
   // Calls `entry` with the arguments of the Recorder's Program; "": the only function.
   Outcome call(const std::string& entry);
+  // Before a further call in the same process: with new input tensors, or with those of the
+  // request. Parameters and states stay.
+  void next_call(bool new_inputs);
   // What was recorded. `reads`: JSON array of the host reads. Bytes of the request's own buffers
   // are left out (the parent has them).
   Outcome program_json(std::string* text);
   std::string reads_json();
   std::string unsupported_reason();
+
+ private:
+  std::vector<program::Argument> first_arguments_;
 };
 
 }  // namespace assay::host
