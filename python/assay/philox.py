@@ -30,7 +30,7 @@ def philox_words(seed, number, first, n):
 
 def draw(seed, number, how, dtype, n, overrides=()):
     """n elements of one input as a numpy array of float64 (values of `dtype`) or int64."""
-    kind, lo, hi, step, count = how
+    kind, lo, hi, step, count, *band = how
     out = np.empty(n, np.float64)
     for first in range(0, n, 1 << 20):
         part = min(1 << 20, n - first)
@@ -43,6 +43,10 @@ def draw(seed, number, how, dtype, n, overrides=()):
             values = np.floor(lo + (hi - lo) * u)
         else:
             values = np.full(part, lo, np.float64)
+        if band:
+            inner, extent, begin, end, factor = band
+            index = np.arange(first, first + part) // inner % extent
+            values = np.where((index >= begin) & (index < end), values * factor, values)
         out[first : first + part] = values
     for element, value in overrides:
         out[element] = value

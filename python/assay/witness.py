@@ -22,7 +22,7 @@ class WitnessInput:
     strides: list[int]
     offset: int
     elements: int
-    draw: tuple[str, float, float, float, int]
+    draw: tuple[Any, ...]  # kind, lo, hi, step, count, then a band where there is one
     overrides: list[tuple[int, float]] = field(default_factory=list)
 
     def tensor(self, seed: int) -> torch.Tensor:
@@ -44,6 +44,12 @@ class Witness:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         return {i.source: i.tensor(self.seed) for i in self.inputs}
+
+
+def _band(draw: Any) -> tuple[Any, ...]:
+    """inner, extent, first, last, factor; () where there is none."""
+    band = draw.get("band")
+    return () if band is None else (*map(int, band[:4]), _number(band[4]))
 
 
 def _number(value: Any) -> float:
@@ -70,6 +76,7 @@ def parse(text: str) -> Witness:
                     i["draw"]["kind"],
                     *(_number(i["draw"][k]) for k in ("lo", "hi", "step")),
                     i["draw"]["count"],
+                    *_band(i["draw"]),
                 ),
                 [(element, _number(value)) for element, value in i["overrides"]],
             )

@@ -344,7 +344,10 @@ class ShapeCheck {
   // Partial functions of the candidate whose definedness does not follow from the reference's: by
   // intervals, else a location is searched for an input that breaks them.
   void definedness(const ImageDiff& diff, const Plan& c_plan) {
-    if (diff.extra.empty()) return;
+    const bool decided =
+        std::any_of(out_.results.begin(), out_.results.end(),
+                    [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
+    if (diff.extra.empty() || decided) return;
     term::IntervalDomain domain;
     for (const SymbolInfo& s : reference_.symbols)
       if (!program::dtype_is_float(s.dtype) && s.range)
@@ -479,6 +482,9 @@ class ShapeCheck {
                  now + std::chrono::duration_cast<Clock::duration>((budget_.deadline - now) / 2));
     SearchResult found = search(candidate_, *c_plan, reference_, *r_plan, pair, position,
                                 experiments, *snapper_, tol, until);
+    if (thorough && found.outcome == SearchResult::Outcome::Gap)
+      search_bands(candidate_, *c_plan, reference_, *r_plan, pair, position, symbols_,
+                   options_.seed, *snapper_, tol, until, found);
     LocationResult r;
     if (found.outcome == SearchResult::Outcome::Refuted) {
       r = std::move(found.result);

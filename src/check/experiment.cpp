@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "base/ieee.h"
 
@@ -80,6 +81,31 @@ void Experiment::values(uint64_t symbol, Ty type, const int64_t* elements, uint3
   }
 }
 
+std::optional<Experiment> Experiment::folded() const {
+  Experiment out = *this;
+  bool any = false;
+  for (const SymbolInfo& s : symbols_) {
+    Draw& d = out.draws_.at(s.symbol);
+    if (!dtype_is_float(s.dtype) || d.lo >= 0) continue;
+    any = true;
+    if (d.kind == Draw::Kind::Uniform && d.hi > 0) {
+      d.hi = std::max(-d.lo, d.hi);
+      d.lo = 0;
+    } else if (d.kind == Draw::Kind::Uniform) {
+      std::tie(d.lo, d.hi) = std::make_pair(-d.hi, -d.lo);
+    } else {
+      d.lo = d.kind == Draw::Kind::Grid ? 0 : -d.lo;
+    }
+  }
+  for (auto& [key, value] : out.overrides_) {
+    any = any || value < 0;
+    value = std::fabs(value);
+  }
+  if (!any) return std::nullopt;
+  out.name += ", folded to positive values";
+  return out;
+}
+
 Witness Experiment::witness() const {
   Witness w;
   w.seed = seed_;
@@ -116,6 +142,10 @@ Witness Experiment::witness() const {
         draw.distribution = fmt::format("integers({}, {})", d.lo, d.hi);
         break;
     }
+    if (d.band.extent != 0)
+      draw.distribution +=
+          fmt::format(", times {} where index {} to {} of {} (every {} elements)", d.band.factor,
+                      d.band.first, d.band.last - 1, d.band.extent, d.band.inner);
     draw.shift = d.lo;
     draw.scale = d.kind == Draw::Kind::Grid ? d.step : d.hi - d.lo;
     w.draws.push_back(std::move(draw));
@@ -151,6 +181,15 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
     return out.back();
   };
   using K = Draw::Kind;
+  auto zeros = [&](bool parameters) {  // zeros in one argument, the others positive
+    for (const SymbolInfo& s : symbols) {
+      if (!dtype_is_float(s.dtype) || s.is_parameter != parameters) continue;
+      add("zeros and ones in one argument", {K::Uniform, 0.1, 2, 1, 1})
+          .set(s.symbol, {K::Grid, 0, 0, 1, 2});
+      add("one argument zero", {K::Uniform, 0.1, 2, 1, 1})
+          .set(s.symbol, {K::Constant, 0, 0, 1, 1});
+    }
+  };
   add("uniform in [-1, 1)", {K::Uniform, -1, 1, 1, 1});
   add("uniform in [-2, -0.1)", {K::Uniform, -2, -0.1, 1, 1});
   add("uniform in [0.1, 2)", {K::Uniform, 0.1, 2, 1, 1});
@@ -161,6 +200,7 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
   add("ties: {-1, 0, 1}", {K::Grid, -1, 0, 1, 3});
   add("all equal", {K::Constant, 0.5, 0.5, 1, 1});
   add("all zero", {K::Constant, 0, 0, 1, 1});
+  zeros(false);
   add("uniform in [-8, 8)", {K::Uniform, -8, 8, 1, 1});
   add("uniform in [-32, 32)", {K::Uniform, -32, 32, 1, 1});
   add("uniform in [-100, -1)", {K::Uniform, -100, -1, 1, 1});
@@ -186,6 +226,7 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
     Experiment& e = add("one argument negative", {K::Uniform, 0.1, 2, 1, 1});
     e.set(s.symbol, {K::Uniform, -3, -0.1, 1, 1});
   }
+  zeros(true);
   add("uniform in [-1e-6, 1e-6)", {K::Uniform, -1e-6, 1e-6, 1, 1});
   add("uniform in [-1e6, 1e6)", {K::Uniform, -1e6, 1e6, 1, 1});
   add("all -1e30", {K::Uniform, -2e30, -1e30, 1, 1});  // below every hand-written sentinel
@@ -195,6 +236,7 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
       Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
       e.override_value(spot.symbol, spot.element, height);
     }
+    add("one zero", {K::Uniform, 0.1, 2, 1, 1}).override_value(spot.symbol, spot.element, 0);
   }
   return out;
 }

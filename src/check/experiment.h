@@ -3,6 +3,7 @@
 // Philox4x32-10 numbers mapped by exact operations and rounded to the symbol's type, so that a
 // script can make them again (DESIGN.md, witness).
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,6 +32,9 @@ class Experiment : public term::InputModel {
               double* out) const override;
   double value(uint64_t symbol, int64_t element) const;
   Witness witness() const;
+  // The same with negative floats folded to positive ones; nothing if there are none. For
+  // references that are defined on positive inputs alone (logarithms, roots).
+  std::optional<Experiment> folded() const;
   std::string name;  // what it tries, for reports
 
  private:

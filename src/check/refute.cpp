@@ -44,6 +44,106 @@ namespace {
 
 bool is_integer(DType t) { return !program::dtype_is_float(t); }
 
+// Tries experiments at one location.
+struct Searcher {
+  const Side& candidate;
+  const Plan& c_plan;
+  const Side& reference;
+  const Plan& r_plan;
+  const OutputPair& pair;
+  int64_t position;
+  const term::Snapper& snapper;
+  const Tolerance& tol;
+  SearchResult& out;
+
+  // The gap over the condition scale; negative outside the domain.
+  double run(const Experiment& e);
+  bool refuted() const { return out.outcome == SearchResult::Outcome::Refuted; }
+};
+
+double Searcher::run(const Experiment& e) {
+  const bool integer = is_integer(pair.reference.dtype);
+  ++out.experiments;
+  const ExactValue r = exact_value(reference, r_plan, pair.reference, position, e, snapper);
+  if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) return -1;  // outside the domain
+  ++out.in_domain;
+  const ExactValue c = exact_value(candidate, c_plan, pair.candidate, position, e, snapper);
+  const bool broken = c.undef || !std::isfinite(c.v);
+  if (broken && !c.undef && c.range_lost) return -1;  // a question of range, not of value
+  const double floor = integer ? 1e-300 : tol.atol / std::max(tol.rtol, 1e-300);
+  const double scale = r.m + std::fabs(r.v) + floor;
+  const double gap = std::fabs(c.v - r.v);
+  const double rho = broken ? INFINITY : integer ? (gap != 0 ? 1 : 0) : gap / scale;
+  if (rho <= out.largest_rho) return rho;
+  const double ci = ieee_value(candidate, c_plan, pair.candidate, position, e);
+  const double ri = ieee_value(reference, r_plan, pair.reference, position, e);
+  const double ieee_gap = std::fabs(ci - ri);
+  const double limit = tol.rtol * (r.m + std::fabs(r.v)) + tol.atol;
+  const bool visible = broken    ? (c.undef || !std::isfinite(ci)) && std::isfinite(ri)
+                       : integer ? ci != ri
+                                 : ieee_gap >= 0.5 * gap && ieee_gap > limit;
+  if (!broken) {
+    out.largest_rho = rho;
+    out.worst_candidate = c.v;
+    out.worst_reference = r.v;
+    out.worst_experiment = e.name;
+  }
+  if (!visible || !(broken || integer || rho > tol.rtol)) return rho;
+  out.outcome = SearchResult::Outcome::Refuted;
+  LocationResult& res = out.result;
+  res.kind = VerdictKind::Refuted;
+  res.location.output = pair.index;
+  res.location.output_name = pair.name;
+  res.location.index = unravel(position, pair.reference.shape);
+  res.cls = broken ? "undefined" : "value";
+  res.reason = c.undef  ? "the value depends on memory that nothing wrote"
+               : broken ? fmt::format("the candidate gives {} where the reference is finite",
+                                      std::isnan(c.v) ? NAN : c.v)
+                        : fmt::format("the values differ ({})", e.name);
+  if (!c.undef) res.candidate = c.v;
+  res.reference = r.v;
+  res.candidate_ieee = ci;
+  res.reference_ieee = ri;
+  res.rho = broken ? 0 : rho;
+  res.witness = e.witness();
+  res.witness->replayed = true;
+  res.witness->replay = "IEEE arithmetic on the cone";
+  return rho;
+}
+
+// A dimension of an argument along which the plan reads many elements: [first, last).
+struct Extent {
+  const SymbolInfo* symbol = nullptr;
+  Draw::Band whole;
+};
+
+constexpr int64_t kBands = 8;
+
+std::vector<Extent> wide_extents(const Side& side, const Plan& plan,
+                                 const std::vector<SymbolInfo>& symbols) {
+  std::vector<Extent> out;
+  for (const SymbolInfo& s : symbols) {
+    if (!program::dtype_is_float(s.dtype)) continue;
+    const tensor::ElemSet* read = nullptr;
+    for (const auto& [buffer, set] : plan.support) {
+      const auto& source = side.sources[static_cast<size_t>(buffer)];
+      if (source.kind == term::Source::Kind::Symbol && source.symbol == s.symbol) read = &set;
+    }
+    if (read == nullptr || read->count() < kBands) continue;
+    for (size_t d = s.view.shape.size(); d-- > 0;) {  // the innermost first
+      if (s.view.shape[d] < kBands || s.view.strides[d] < 1) continue;
+      Draw::Band b{s.view.strides[d], s.view.shape[d], s.view.shape[d], 0, 1};
+      read->for_each([&](int64_t e) {
+        const int64_t index = e / b.inner % b.extent;
+        b.first = std::min(b.first, index);
+        b.last = std::max(b.last, index + 1);
+      });
+      if (b.last - b.first >= kBands) out.push_back({&s, b});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 SearchResult search(const Side& candidate, const Plan& c_plan, const Side& reference,
@@ -51,58 +151,59 @@ SearchResult search(const Side& candidate, const Plan& c_plan, const Side& refer
                     const std::vector<Experiment>& experiments, const term::Snapper& snapper,
                     const Tolerance& tol, Clock::time_point deadline) {
   SearchResult out;
-  const bool integer = is_integer(pair.reference.dtype);
+  Searcher searcher{candidate, c_plan, reference, r_plan, pair, position, snapper, tol, out};
   for (const Experiment& e : experiments) {
     if (Clock::now() > deadline) break;
-    ++out.experiments;
-    const ExactValue r = exact_value(reference, r_plan, pair.reference, position, e, snapper);
-    if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;  // outside the domain
-    ++out.in_domain;
-    const ExactValue c = exact_value(candidate, c_plan, pair.candidate, position, e, snapper);
-    const bool broken = c.undef || !std::isfinite(c.v);
-    if (broken && !c.undef && c.range_lost) continue;  // a question of range, not of value
-    const double floor = integer ? 1e-300 : tol.atol / std::max(tol.rtol, 1e-300);
-    const double scale = r.m + std::fabs(r.v) + floor;
-    const double gap = std::fabs(c.v - r.v);
-    const double rho = broken ? INFINITY : integer ? (gap != 0 ? 1 : 0) : gap / scale;
-    if (rho <= out.largest_rho) continue;
-    const double ci = ieee_value(candidate, c_plan, pair.candidate, position, e);
-    const double ri = ieee_value(reference, r_plan, pair.reference, position, e);
-    const double ieee_gap = std::fabs(ci - ri);
-    const double limit = tol.rtol * (r.m + std::fabs(r.v)) + tol.atol;
-    const bool visible = broken    ? (c.undef || !std::isfinite(ci)) && std::isfinite(ri)
-                         : integer ? ci != ri
-                                   : ieee_gap >= 0.5 * gap && ieee_gap > limit;
-    const bool refutes = (broken || integer || rho > tol.rtol) && visible;
-    if (!broken) {
-      out.largest_rho = rho;
-      out.worst_candidate = c.v;
-      out.worst_reference = r.v;
-      out.worst_experiment = e.name;
-    }
-    if (!refutes) continue;
-    out.outcome = SearchResult::Outcome::Refuted;
-    LocationResult& res = out.result;
-    res.kind = VerdictKind::Refuted;
-    res.location.output = pair.index;
-    res.location.output_name = pair.name;
-    res.location.index = unravel(position, pair.reference.shape);
-    res.cls = c.undef ? "undefined" : broken ? "undefined" : "value";
-    res.reason = c.undef  ? "the value depends on memory that nothing wrote"
-                 : broken ? fmt::format("the candidate gives {} where the reference is finite", c.v)
-                          : fmt::format("the values differ ({})", e.name);
-    if (!c.undef) res.candidate = c.v;
-    res.reference = r.v;
-    res.candidate_ieee = ci;
-    res.reference_ieee = ri;
-    res.rho = broken ? 0 : rho;
-    res.witness = e.witness();
-    res.witness->replayed = true;
-    res.witness->replay = "IEEE arithmetic on the cone";
-    return out;
+    const bool outside = searcher.run(e) < 0;
+    if (searcher.refuted()) return out;
+    const auto positive = outside ? e.folded() : std::nullopt;
+    if (!positive || Clock::now() > deadline) continue;
+    searcher.run(*positive);
+    if (searcher.refuted()) return out;
   }
   if (out.largest_rho > 0) out.outcome = SearchResult::Outcome::Gap;
   return out;
+}
+
+void search_bands(const Side& candidate, const Plan& c_plan, const Side& reference,
+                  const Plan& r_plan, const OutputPair& pair, int64_t position,
+                  const std::vector<SymbolInfo>& symbols, uint64_t seed,
+                  const term::Snapper& snapper, const Tolerance& tol, Clock::time_point deadline,
+                  SearchResult& found) {
+  Searcher searcher{candidate, c_plan, reference, r_plan, pair, position, snapper, tol, found};
+  for (const Extent& extent : wide_extents(reference, r_plan, symbols)) {
+    // Elsewhere all elements have one sign: what is dropped or repeated cannot cancel.
+    auto gap = [&](int64_t first, int64_t last) {
+      if (searcher.refuted() || Clock::now() > deadline || first >= last) return -1.0;
+      Experiment e(symbols, seed);
+      Draw draw{Draw::Kind::Uniform, 0.5, 1, 1, 1, {}};
+      e.set_all(draw);
+      draw.band = extent.whole;
+      draw.band.first = first;
+      draw.band.last = last;
+      draw.band.factor = -16;
+      e.set(extent.symbol->symbol, draw);
+      e.name = fmt::format("large where index {} to {} of {} of {}", first, last - 1,
+                           extent.whole.extent, extent.symbol->name);
+      return searcher.run(e);
+    };
+    int64_t first = extent.whole.first, last = extent.whole.last;
+    double best = -1;
+    const int64_t width = last - first, from = first;
+    for (int64_t k = 0; k < kBands; ++k) {
+      const int64_t a = from + width * k / kBands, b = from + width * (k + 1) / kBands;
+      const double g = gap(a, b);
+      if (g > best) best = g, first = a, last = b;
+    }
+    while (best > 0 && last - first > 1) {
+      const int64_t middle = (first + last) / 2;
+      const double left = gap(first, middle), right = gap(middle, last);
+      if (std::max(left, right) <= best / 2) break;
+      best = std::max(left, right);
+      (left >= right ? last : first) = middle;
+    }
+    if (searcher.refuted() || Clock::now() > deadline) return;
+  }
 }
 
 std::vector<double> boundaries_of(const Side& side, const Plan& plan) {

@@ -43,6 +43,15 @@ SearchResult search(const Side& candidate, const Plan& c_plan, const Side& refer
                     const std::vector<Experiment>& experiments, const term::Snapper& snapper,
                     const Tolerance& tolerance, Clock::time_point deadline);
 
+// Searches on where single inputs and whole arguments show nothing: sums over many elements, of
+// which one side drops or repeats some. Bands of one dimension of one argument are made large, the
+// band with the largest gap is halved again and again. Adds to `found`.
+void search_bands(const Side& candidate, const Plan& c_plan, const Side& reference,
+                  const Plan& r_plan, const OutputPair& pair, int64_t position,
+                  const std::vector<SymbolInfo>& symbols, uint64_t seed,
+                  const term::Snapper& snapper, const Tolerance& tolerance,
+                  Clock::time_point deadline, SearchResult& found);
+
 // Constants that values are compared with or clamped to, on either side: boundaries to try.
 std::vector<double> boundaries_of(const Side& side, const Plan& plan);
 

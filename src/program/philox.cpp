@@ -55,6 +55,15 @@ double map_unit(const Draw& d, double u) {
   return 0;
 }
 
+void apply_band(const Draw::Band& b, uint64_t first, size_t n, double* values) {
+  if (b.extent <= 0 || b.inner <= 0) return;
+  for (size_t j = 0; j < n; ++j) {
+    const auto index = static_cast<int64_t>((first + j) / static_cast<uint64_t>(b.inner) %
+                                            static_cast<uint64_t>(b.extent));
+    if (index >= b.first && index < b.last) values[j] *= b.factor;
+  }
+}
+
 void round_to(DType dtype, size_t n, double* values) {
   switch (dtype) {
     case DType::F32:
@@ -103,6 +112,7 @@ void draw_values(uint64_t seed, uint64_t input, const Draw& draw, DType dtype, u
     philox_words(seed, input, first + j, count, words);
     for (size_t k = 0; k < count; ++k) out[j + k] = map_unit(draw, (words[k] >> 8) * 0x1p-24);
   }
+  apply_band(draw.band, first, n, out);
   round_to(dtype, n, out);
 }
 

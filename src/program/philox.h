@@ -29,6 +29,14 @@ struct Draw {
   double step = 1;
   int64_t count = 1;
 
+  // Elements whose index along one dimension lies in [first, last) are multiplied by `factor`: that
+  // index is (element / inner) mod extent. No band: extent 0.
+  struct Band {
+    int64_t inner = 1, extent = 0, first = 0, last = 0;
+    double factor = 1;
+    bool operator==(const Band&) const = default;
+  } band = {};
+
   bool operator==(const Draw&) const = default;
 };
 

@@ -13,6 +13,14 @@ Json encode(const WitnessInput& in) {
   for (const auto& [element, value] : in.overrides) {
     overrides.push_back(Json::array({element, encode_number(value)}));
   }
+  Json draw = {{"kind", kKinds[static_cast<int>(in.draw.kind)]},
+               {"lo", encode_number(in.draw.lo)},
+               {"hi", encode_number(in.draw.hi)},
+               {"step", encode_number(in.draw.step)},
+               {"count", in.draw.count}};
+  const Draw::Band& band = in.draw.band;
+  if (band.extent > 0)
+    draw["band"] = {band.inner, band.extent, band.first, band.last, encode_number(band.factor)};
   return {{"source", in.source},
           {"number", in.number},
           {"dtype", dtype_name(in.view.dtype)},
@@ -20,12 +28,7 @@ Json encode(const WitnessInput& in) {
           {"strides", in.view.strides},
           {"offset", in.view.offset},
           {"elements", in.elements},
-          {"draw",
-           {{"kind", kKinds[static_cast<int>(in.draw.kind)]},
-            {"lo", encode_number(in.draw.lo)},
-            {"hi", encode_number(in.draw.hi)},
-            {"step", encode_number(in.draw.step)},
-            {"count", in.draw.count}}},
+          {"draw", std::move(draw)},
           {"overrides", std::move(overrides)}};
 }
 
@@ -52,7 +55,16 @@ WitnessInput decode(const Json& j) {
   while (index < 4 && kind != kKinds[index]) ++index;
   if (index == 4) throw Json::other_error::create(501, "unknown draw", &draw);
   in.draw = {static_cast<Draw::Kind>(index), real(draw.at("lo")), real(draw.at("hi")),
-             real(draw.at("step")), draw.at("count").get<int64_t>()};
+             real(draw.at("step")), draw.at("count").get<int64_t>(), {}};
+  if (const auto band = draw.find("band"); band != draw.end()) {
+    Draw::Band& b = in.draw.band;
+    b.inner = band->at(0).get<int64_t>();
+    b.extent = band->at(1).get<int64_t>();
+    b.first = band->at(2).get<int64_t>();
+    b.last = band->at(3).get<int64_t>();
+    b.factor = real(band->at(4));
+    if (b.inner < 1 || b.extent < 1) throw Json::other_error::create(501, "wrong band", &draw);
+  }
   for (const Json& pair : j.at("overrides")) {
     in.overrides.emplace_back(pair.at(0).get<uint64_t>(), real(pair.at(1)));
   }

@@ -183,11 +183,15 @@ std::string input_row(const WitnessInput& in) {
   for (const auto& [element, value] : in.overrides) {
     overrides.push_back(fmt::format("({}, {})", element, number(value)));
   }
+  const program::Draw::Band& b = d.band;
+  const std::string band = b.extent == 0 ? ""
+                                         : fmt::format(", {}, {}, {}, {}, {}", b.inner, b.extent,
+                                                       b.first, b.last, number(b.factor));
   return fmt::format(
-      "    ({}, {}, \"{}\", {}, {}, {}, {},\n     (\"{}\", {}, {}, {}, {}), [{}]),\n",
+      "    ({}, {}, \"{}\", {}, {}, {}, {},\n     (\"{}\", {}, {}, {}, {}{}), [{}]),\n",
       quoted(in.source), in.number, program::dtype_name(in.view.dtype), integers(in.view.shape),
       integers(in.view.strides), in.view.offset, in.elements, kKinds[static_cast<int>(d.kind)],
-      number(d.lo), number(d.hi), number(d.step), d.count, fmt::join(overrides, ", "));
+      number(d.lo), number(d.hi), number(d.step), d.count, band, fmt::join(overrides, ", "));
 }
 
 class Expressions {
@@ -306,7 +310,8 @@ Result<std::string> witness_script(const WitnessScript& s) {
   out += fmt::format("CHANGED = {{{}}}\n", fmt::join(changed, ", "));
   out += "# source, number, dtype, shape, strides, offset, elements of the buffer,\n";
   out +=
-      "# draw (kind, lo, hi, step, count), overrides (element of the buffer, value)\nINPUTS = [\n";
+      "# draw (kind, lo, hi, step, count and a band), overrides (element of the buffer, value)\n"
+      "INPUTS = [\n";
   for (const WitnessInput& in : w.inputs) out += input_row(in);
   out += "]\n\n\ndef arguments(t):\n    return [\n" + arguments + "    ]\n\n";
   out += kGenerator;

@@ -204,6 +204,36 @@ void RealDomain::scatter(Store<RealDomain>& store, const machine::IndexedOut& x,
   });
 }
 
+namespace {
+
+// Where fn is infinite over the reals; elsewhere an infinity is an overflow.
+bool pole(Fn fn, double x) {
+  switch (fn) {
+    case Fn::Div:
+    case Fn::Rcp:
+    case Fn::Rsqrt:
+      return true;
+    case Fn::Log:
+    case Fn::Log2:
+    case Fn::Log10:
+      return x == 0;
+    case Fn::Log1p:
+      return x == -1;
+    default:
+      return false;
+  }
+}
+
+bool exponential(Fn fn) { return fn == Fn::Exp || fn == Fn::Exp2 || fn == Fn::Exp10; }
+
+// fn of an argument other than 0 (of any argument: exponentials).
+bool vanishes_only_by_underflow(Fn fn) {
+  return exponential(fn) || fn == Fn::Div || fn == Fn::Rcp || fn == Fn::Pow || fn == Fn::Erfc ||
+         fn == Fn::Normcdf;
+}
+
+}  // namespace
+
 void RealDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Row* pb,
                        const Row* pc_, const Row* pd, Row& out, uint32_t mask) {
   (void)pd;
@@ -242,6 +272,7 @@ void RealDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Ro
     return;
   }
   uint32_t undef = (ua | ub | uc) & mask;
+  uint32_t lost = 0;  // products that underflow to 0
   switch (fn) {
     case Fn::Add:
     case Fn::IAdd:
@@ -265,8 +296,11 @@ void RealDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Ro
       for (int l = 0; l < kRow; ++l) {
         const double v = a.v[l] * b.v[l];
         const double m = std::fabs(a.v[l]) * b.m[l] + std::fabs(b.v[l]) * a.m[l];
+        lost += static_cast<uint32_t>(v == 0) & static_cast<uint32_t>(a.v[l] != 0) &
+                static_cast<uint32_t>(b.v[l] != 0) & (mask >> l);
         out.v[l] = v, out.m[l] = m;
       }
+      overflowed += lost;
       break;
     case Fn::Fma:
       for (int l = 0; l < kRow; ++l) {
@@ -296,9 +330,8 @@ void RealDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Ro
         if (f.cls == FnClass::R && !(undef & (1u << l))) {
           const bool finite = std::isfinite(x) && std::isfinite(y) && std::isfinite(z);
           if (finite && std::isnan(v)) ++undefined;
-          if (finite && std::isinf(v) && fn != Fn::Div && fn != Fn::Rcp && fn != Fn::Rsqrt)
-            ++overflowed;
-          if (finite && v == 0 && (fn == Fn::Exp || fn == Fn::Exp2 || fn == Fn::Exp10))
+          if (finite && std::isinf(v) && !pole(fn, x)) ++overflowed;
+          if (finite && v == 0 && (x != 0 || exponential(fn)) && vanishes_only_by_underflow(fn))
             ++overflowed;
         }
         out.v[l] = v;

@@ -54,7 +54,8 @@ class RealDomain {
   std::function<void(uint32_t pc, Fn fn, double a, double b, double scale)> on_compare;
   uint32_t pc = 0;
   uint64_t undefined = 0;   // operations outside their domain (log of a negative number, 1/0, ...)
-  uint64_t overflowed = 0;  // finite operands, infinite result; or an exponential that became 0
+  // Finite operands, infinite result (poles aside); or 0 where the real result is not.
+  uint64_t overflowed = 0;
 
  private:
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask) const;

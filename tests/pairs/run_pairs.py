@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs `assay check` on the pairs of this folder and compares with what case.toml expects.
 
-  run_pairs.py --assay BIN [-j N] [--json FILE] [--self] [NAME...]
+  run_pairs.py --assay BIN [-j N] [--json FILE] [--markdown FILE] [--self] [NAME...]
 
 Prints one line a kernel: pair, file, expected, verdict (class or finding), seconds. Exits 1 if a
 verdict differs from the expected one. A wrong kernel that is proved is marked UNSOUND, a right one
@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from assay_runs import check  # noqa: E402
 
+VERDICTS = {"proved", "refuted", "unknown", "unsupported", "approximation"}
 # Expectations that are findings beside a verdict: the kinds of finding that meet them.
 FINDINGS = {
     "accuracy": {"accuracy", "overflow-risk"},
@@ -32,16 +36,99 @@ FINDINGS = {
 }
 
 
-def judge(expected: str, got: dict, right: bool) -> str:
+class Expectation(NamedTuple):
+    """What case.toml says of one kernel: a verdict, or a finding beside any verdict."""
+
+    name: str
+    classes: tuple[str, ...] = ()  # of the refutation; any if empty
+
+
+def expectations(spec: dict, kernels: list[Path]) -> dict[Path, Expectation]:
+    """One key a kernel, `NAME = "refuted"` or `NAME = {verdict = "refuted", class = [...]}`.
+
+    Errors: ValueError where a kernel has no key, or a value is unknown.
+    """
+    out = {}
+    for kernel in kernels:
+        value = spec.get(kernel.stem)
+        if value is None:
+            raise ValueError(f"{kernel}: case.toml has no key '{kernel.stem}'")
+        if isinstance(value, str):
+            value = {"verdict": value}
+        name = value["verdict"]
+        if name not in VERDICTS and name not in FINDINGS:
+            raise ValueError(f"{kernel}: unknown expectation '{name}'")
+        out[kernel] = Expectation(name, tuple(value.get("class", ())))
+    return out
+
+
+def judge(expected: Expectation, got: dict, right: bool) -> str:
     """'ok', or what is wrong."""
     kind = got["kind"]
     if right:
         return "ok" if kind == "proved" else "FALSE ALARM" if kind == "refuted" else "open"
-    if expected in FINDINGS:
-        return "ok" if FINDINGS[expected] & set(got["findings"]) or kind == "refuted" else "missed"
-    if kind == expected:
-        return "ok"
+    if expected.name in FINDINGS:
+        found = FINDINGS[expected.name] & set(got["findings"])
+        return "ok" if found or kind == "refuted" else "missed"
+    if kind == expected.name:
+        other = expected.classes and got["class"] not in expected.classes
+        return "other class" if other else "ok"
     return "UNSOUND" if kind == "proved" else "open"
+
+
+def markdown(rows: list[dict], args: argparse.Namespace) -> str:
+    """docs/results/pairs.md: what was run, the counts, what is not as expected, the table."""
+    right = [r for r in rows if r["file"].startswith("right")]
+    wrong = [r for r in rows if not r["file"].startswith("right")]
+    bad = [r for r in rows if r["judgement"] != "ok"]
+    commit = subprocess.run(
+        ["git", "-C", str(HERE), "log", "-1", "--format=%h of %cs"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    load = f"{os.getloadavg()[2]:.0f}"
+    lines = [
+        "# The pairs of `tests/pairs`",
+        "",
+        "Written by `tests/pairs/run_pairs.py --markdown`; do not edit by hand.",
+        f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {os.cpu_count()} cores under "
+        f"a load of {load} (what it says of seconds, it says of that load), "
+        f"{args.j} at a time, limit {args.timeout:.0f} s a kernel.",
+        "",
+        f"Right kernels: {sum(r['kind'] == 'proved' for r in right)} of {len(right)} proved, "
+        f"{sum(r['kind'] == 'refuted' for r in right)} refuted. "
+        f"Wrong kernels: {sum(r['judgement'] == 'ok' for r in wrong)} of {len(wrong)} as expected, "
+        f"{sum(r['judgement'] == 'UNSOUND' for r in wrong)} proved against the expectation.",
+        "",
+    ]
+    if bad:
+        lines += ["Not as expected:", ""]
+        lines += [
+            f"- {r['pair']}/{r['file']}: expected {r['expected']}, {r['judgement']}, {r['kind']}"
+            + (f": {r['reason'][:200]}" if r["reason"] else "")
+            for r in bad
+        ]
+        lines.append("")
+    lines += [
+        "| kernel | expected | verdict | class | findings | s |",
+        "|---|---|---|---|---|---:|",
+    ]
+    lines += [
+        f"| {r['pair']}/{r['file']} | {r['expected']} | {r['kind']} | {r['class']} | "
+        f"{', '.join(f for f in r['findings'] if f != 'note')} | {r['seconds']:.1f} |"
+        for r in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def row_text(row: dict) -> str:
+    text = (
+        f"{row['judgement']:12} {row['pair']:28} {row['file']:10} "
+        f"expected {row['expected']:14} got {row['kind']:14} {row['class']:18} "
+        f"{row['seconds']:6.1f} s  {','.join(row['findings'])}"
+    )
+    return text if row["judgement"] == "ok" else f"{text}\n             {row['reason'][:300]}"
 
 
 def main() -> int:
@@ -49,30 +136,30 @@ def main() -> int:
     parser.add_argument("--assay", required=True)
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path, help="write docs/results/pairs.md to this file")
     parser.add_argument("--timeout", type=float, default=180)
     parser.add_argument("--self", action="store_true", help="right kernels against themselves")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    jobs = []
+    jobs: list[tuple[Path, Expectation, bool]] = []
     for case in sorted(HERE.glob("*/case.toml")):
         if args.names and not any(case.parent.name.startswith(n) for n in args.names):
             continue
         spec = tomllib.loads(case.read_text())
-        for kernel in sorted(case.parent.glob("*.cu")):
+        wanted = expectations(spec, sorted(case.parent.glob("*.cu")))
+        for kernel, expected in wanted.items():
             right = kernel.stem.startswith("right")
-            if args.self and not right:
-                continue
-            key = "right" if right else kernel.stem if kernel.stem in spec else "wrong"
-            jobs.append((kernel, spec[key] if isinstance(spec[key], str) else spec["wrong"], right))
+            if right or not args.self:
+                jobs.append((kernel, expected, right))
 
-    def run(job: tuple[Path, str, bool]) -> dict:
+    def run(job: tuple[Path, Expectation, bool]) -> dict:
         kernel, expected, right = job
         reference = kernel.parent / "ref.py"
         if args.self:
             got = check(args.assay, kernel, kernel, args.timeout, "--inputs", str(reference))
         else:
             got = check(args.assay, kernel, reference, args.timeout)
-        got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected}
+        got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected.name}
         got["judgement"] = judge(expected, got, right)
         return got
 
@@ -80,16 +167,13 @@ def main() -> int:
     with ThreadPoolExecutor(args.j) as pool:
         for row in pool.map(run, jobs):
             rows.append(row)
-            print(
-                f"{row['judgement']:12} {row['pair']:28} {row['file']:10} expected {row['expected']:14} "
-                f"got {row['kind']:14} {row['class']:18} {row['seconds']:6.1f} s  {','.join(row['findings'])}"
-                + ("" if row["judgement"] == "ok" else f"\n             {row['reason'][:300]}"),
-                flush=True,
-            )
+            print(row_text(row), flush=True)
     bad = [r for r in rows if r["judgement"] != "ok"]
     print(f"{len(rows) - len(bad)} passed, {len(bad)} failed")
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
+    if args.markdown:
+        args.markdown.write_text(markdown(rows, args))
     return 1 if bad else 0
 
 
