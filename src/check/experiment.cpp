@@ -186,8 +186,7 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
       if (!dtype_is_float(s.dtype) || s.is_parameter != parameters) continue;
       add("zeros and ones in one argument", {K::Uniform, 0.1, 2, 1, 1})
           .set(s.symbol, {K::Grid, 0, 0, 1, 2});
-      add("one argument zero", {K::Uniform, 0.1, 2, 1, 1})
-          .set(s.symbol, {K::Constant, 0, 0, 1, 1});
+      add("one argument zero", {K::Uniform, 0.1, 2, 1, 1}).set(s.symbol, {K::Constant, 0, 0, 1, 1});
     }
   };
   add("uniform in [-1, 1)", {K::Uniform, -1, 1, 1, 1});

@@ -188,8 +188,7 @@ void refill_inputs(Program* all, size_t begin) {
   for (size_t k = begin; k < all->steps.size(); ++k) {
     for (int& s : all->steps[k].after)
       if (static_cast<size_t>(s) >= begin) s += added;
-    for (int c = 0; c < added; ++c)
-      all->steps[k].after.push_back(static_cast<int>(begin) + c);
+    for (int c = 0; c < added; ++c) all->steps[k].after.push_back(static_cast<int>(begin) + c);
   }
   for (Step& c : copies) {
     for (size_t s = 0; s < begin; ++s) c.after.push_back(static_cast<int>(s));
@@ -226,7 +225,8 @@ std::optional<LaterCall> compare_call(const Program& first, const Program& befor
   c.run();
   for (const TensorView& v : all.outputs) {
     if (c.kept.count(v.buffer) == 0) continue;
-    const program::Note note = {"shared-output", "low",
+    const program::Note note = {"shared-output",
+                                "low",
                                 "a later call returns the memory that an earlier one returned: the "
                                 "earlier result changes",
                                 -1,
@@ -269,7 +269,8 @@ Repetition repeat_calls(const SandboxRequest& request) {
     }
   }
   if (!why.empty())
-    out.notes.push_back({"static-state", "low",
+    out.notes.push_back({"static-state",
+                         "low",
                          "the first call succeeds, a further one in the same process fails: " + why,
                          -1,
                          {}});

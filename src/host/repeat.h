@@ -29,8 +29,7 @@ struct Repetition {
 Repetition repeat_calls(const SandboxRequest& request);
 
 // The parts of it that need no process: `first` is the Program of the first call alone.
-std::optional<LaterCall> compare_call(const program::Program& first,
-                                      const program::Program& before, program::Program all,
-                                      std::vector<program::Note>* notes);
+std::optional<LaterCall> compare_call(const program::Program& first, const program::Program& before,
+                                      program::Program all, std::vector<program::Note>* notes);
 
 }  // namespace assay::host

@@ -21,15 +21,10 @@ Json encode(const WitnessInput& in) {
   const Draw::Band& band = in.draw.band;
   if (band.extent > 0)
     draw["band"] = {band.inner, band.extent, band.first, band.last, encode_number(band.factor)};
-  return {{"source", in.source},
-          {"number", in.number},
-          {"dtype", dtype_name(in.view.dtype)},
-          {"shape", in.view.shape},
-          {"strides", in.view.strides},
-          {"offset", in.view.offset},
-          {"elements", in.elements},
-          {"draw", std::move(draw)},
-          {"overrides", std::move(overrides)}};
+  return {
+      {"source", in.source},     {"number", in.number},        {"dtype", dtype_name(in.view.dtype)},
+      {"shape", in.view.shape},  {"strides", in.view.strides}, {"offset", in.view.offset},
+      {"elements", in.elements}, {"draw", std::move(draw)},    {"overrides", std::move(overrides)}};
 }
 
 // Each getter throws nlohmann's exceptions on a wrong type; witness_from_json catches them.
@@ -54,8 +49,12 @@ WitnessInput decode(const Json& j) {
   int index = 0;
   while (index < 4 && kind != kKinds[index]) ++index;
   if (index == 4) throw Json::other_error::create(501, "unknown draw", &draw);
-  in.draw = {static_cast<Draw::Kind>(index), real(draw.at("lo")), real(draw.at("hi")),
-             real(draw.at("step")), draw.at("count").get<int64_t>(), {}};
+  in.draw = {static_cast<Draw::Kind>(index),
+             real(draw.at("lo")),
+             real(draw.at("hi")),
+             real(draw.at("step")),
+             draw.at("count").get<int64_t>(),
+             {}};
   if (const auto band = draw.find("band"); band != draw.end()) {
     Draw::Band& b = in.draw.band;
     b.inner = band->at(0).get<int64_t>();

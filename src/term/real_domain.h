@@ -53,7 +53,7 @@ class RealDomain {
   // Comparison seen on the way: values, scale, and place; for the margin rule and boundary search.
   std::function<void(uint32_t pc, Fn fn, double a, double b, double scale)> on_compare;
   uint32_t pc = 0;
-  uint64_t undefined = 0;   // operations outside their domain (log of a negative number, 1/0, ...)
+  uint64_t undefined = 0;  // operations outside their domain (log of a negative number, 1/0, ...)
   // Finite operands, infinite result (poles aside); or 0 where the real result is not.
   uint64_t overflowed = 0;
 
