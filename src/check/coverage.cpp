@@ -101,8 +101,9 @@ class StoreObserver : public machine::Observer {
     return a.mask;
   }
   void unknown_access(const WarpAccess& a, bool) override {
-    if (a.space == machine::MemSpace::Global && a.kind != machine::AccessKind::Read)
-      out_.complete = false;
+    if (a.space != machine::MemSpace::Global || a.kind == machine::AccessKind::Read) return;
+    out_.complete = false;
+    if (a.addr != nullptr) access(a);  // at least one of the places where it may write
   }
   // The slice keeps only branches that decide about stores.
   void unknown_branch(uint32_t, uint32_t, uint32_t, uint32_t) override { out_.complete = false; }

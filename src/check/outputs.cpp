@@ -60,6 +60,34 @@ void pair_one(const std::string& name, const TensorView& c, const TensorView& r,
   pairs.push_back({name, c, r, index});
 }
 
+// May a launch write the buffer? A launch whose stores depend on data may write all it points to.
+bool may_write(const Side& side, size_t step, int buffer) {
+  const auto cover = side.launches[step]->coverage();
+  if (!cover) return false;  // nothing of it runs
+  if ((*cover)->complete || (*cover)->buffers.count(buffer) != 0)
+    return (*cover)->buffers.count(buffer) != 0;
+  const auto& launch = std::get<program::LaunchStep>(side.program->steps[step].what);
+  return std::any_of(launch.slots.begin(), launch.slots.end(), [&](const auto& slot) {
+    return slot.kind == program::ParamSlot::Kind::Pointer && slot.buffer == buffer;
+  });
+}
+
+// Arguments that operators, copies and fills write, as recorded, and those that kernels write.
+std::vector<TensorView> changed_arguments(const Side& side) {
+  std::vector<TensorView> out = side.program->mutated;
+  for (const SymbolInfo& s : side.symbols) {
+    const int buffer = s.view.buffer;
+    auto same = [&](const TensorView& v) { return v.buffer == buffer; };
+    if (buffer < 0 || std::any_of(out.begin(), out.end(), same)) continue;
+    for (size_t k = 0; k < side.launches.size(); ++k) {
+      if (!side.launches[k] || !may_write(side, k, buffer)) continue;
+      out.push_back(s.view);
+      break;
+    }
+  }
+  return out;
+}
+
 uint64_t symbol_of(const Side& side, int buffer) {
   if (buffer < 0) return 0;
   const auto& s = side.sources[static_cast<size_t>(buffer)];
@@ -95,8 +123,10 @@ std::vector<OutputPair> pair_outputs(const Side& candidate, const Side& referenc
   }
   // Mutated arguments: whatever either side writes is compared with the other's contents.
   std::map<uint64_t, std::pair<const TensorView*, const TensorView*>> mutated;
-  for (const TensorView& v : c.mutated) mutated[symbol_of(candidate, v.buffer)].first = &v;
-  for (const TensorView& v : r.mutated) mutated[symbol_of(reference, v.buffer)].second = &v;
+  const std::vector<TensorView> by_candidate = changed_arguments(candidate),
+                                by_reference = changed_arguments(reference);
+  for (const TensorView& v : by_candidate) mutated[symbol_of(candidate, v.buffer)].first = &v;
+  for (const TensorView& v : by_reference) mutated[symbol_of(reference, v.buffer)].second = &v;
   int index = static_cast<int>(r.outputs.size());
   for (const auto& entry : mutated) {
     const uint64_t symbol = entry.first;  // clang 14 captures no structured bindings
