@@ -44,6 +44,7 @@ struct Mods {
   // div with approx: 0 div.approx, 1 div.full.
   uint8_t imm = 0;
   Ty type2 = Ty::None;  // conversions: source type
+  bool operator==(const Mods&) const = default;
 };
 
 }  // namespace assay

@@ -114,7 +114,7 @@ struct IndexedOut {
 };
 
 // Several lanes of one store instruction wrote different values to one address: the cell is Undef.
-// Identical values (same node and lane, or same bits) are no conflict.
+// Identical values (computed in the same way, or same bits) are no conflict.
 struct StoreConflict {
   int buffer = -1;                // -1: shared memory of the CTA
   int64_t byte = 0;               // from the start of the buffer or of the CTA's shared window

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "machine/same_value.h"
 #include "machine/tracer.h"
 
 namespace assay::machine {
@@ -137,7 +138,9 @@ void Tracer::store_lanes(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& 
       bool same = before.node == v[l].node && before.lane == v[l].lane &&
                   before.known == v[l].known && before.bits == v[l].bits;
       bool same_bits = before.known && v[l].known && before.bits == v[l].bits;
-      if (touched && !same && !same_bits && n >= 4) {
+      if (touched && !same && !same_bits && n >= 4 &&
+          (before.composite ||
+           !same_value(b_.trace, before.node, before.lane, v[l].node, v[l].lane))) {
         conflict(cta, op, a.space, at, l, v[l], before, 0);
         v[l] = LaneVal{b_.undef(op.type, UndefReason::Conflict), 0, false, 0};
       }

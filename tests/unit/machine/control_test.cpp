@@ -534,5 +534,27 @@ TEST(Endless, BranchesInALoopWithoutExitMeetAgain) {
   for (size_t t = 0; t < 32; ++t) EXPECT_EQ(r.word(t), ~0u) << t;
 }
 
+TEST(Trace, LanesThatStoreTheSameComputationDoNotConflict) {
+  // Lanes t and t ^ 1 store to out[t / 2]: relu of in[t / 2], loaded twice, is one value; of in[t]
+  // it is two.
+  const auto conflicts = [](const char* element) {
+    Rig r;
+    EXPECT_TRUE(r.load(kernel(std::string("shr.u32 %r2, %r1, 1;\nmul.wide.u32 %rd6, %r2, 4;\n"
+                                          "add.s64 %rd7, %rd1, %rd6;\nmul.wide.u32 %rd6, ") +
+                              element +
+                              ", 4;\nadd.s64 %rd8, %rd2, %rd6;\nand.b32 %r3, %r1, 1;\n"
+                              "setp.eq.u32 %p1, %r3, 0;\n@%p1 bra E;\n"
+                              "ld.global.f32 %f1, [%rd8];\nmax.f32 %f2, %f1, 0f00000000;\nbra M;\n"
+                              "E: ld.global.f32 %f3, [%rd8];\nmax.f32 %f2, %f3, 0f00000000;\n"
+                              "M: st.global.f32 [%rd7], %f2;\n"),
+                       32));
+    auto t = r.trace();
+    EXPECT_TRUE(t);
+    return t ? t->conflicts.size() : 99;
+  };
+  EXPECT_EQ(conflicts("%r2"), 0u);
+  EXPECT_EQ(conflicts("%r1"), 16u);
+}
+
 }  // namespace
 }  // namespace assay::machine::test
