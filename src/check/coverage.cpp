@@ -107,13 +107,6 @@ class StoreObserver : public machine::Observer {
   }
   // The slice keeps only branches that decide about stores.
   void unknown_branch(uint32_t, uint32_t, uint32_t, uint32_t) override { out_.complete = false; }
-  void endless(uint32_t cta, uint32_t warp, uint32_t pc) override {
-    out_.complete = false;
-    out_.endless = true;
-    out_.endless_pc = pc;
-    out_.endless_what = "warp " + std::to_string(warp) + " of CTA " + std::to_string(cta) +
-                        " never leaves a loop, whatever the data";
-  }
   void begin_cta(uint32_t cta, uint32_t) override {
     if (out_.sampled) writers_.extents_[cta];
   }
@@ -254,10 +247,6 @@ Status Writers::run() {
     probe.cover_.sampled = true;
     const Status ran = probe.run_list({num_ctas_ / 2}, kWholeGrid);
     if (!ran && ran.error().kind != DiagKind::Limit) return ran;
-    if (probe.cover_.endless) {
-      cover_ = std::move(probe.cover_);
-      return {};
-    }
     estimate = ran ? probe.cover_.warp_instructions * num_ctas_ : kWholeGrid + 1;
   }
   uint64_t bytes = 0;
@@ -267,7 +256,6 @@ Status Writers::run() {
     machine::Launch spec = launch_;
     spec.step_limit = kWholeGrid * 2;
     auto stats = machine::run_skeleton(sliced_, spec, env_, {}, observer);
-    if (cover_.endless) return {};
     uint64_t used = 0;
     for (const auto& b : cover_.buffers) used += b.second.map.bytes();
     if (!stats && stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
@@ -283,8 +271,7 @@ Status Writers::run() {
   }
   cover_ = Coverage{};
   cover_.sampled = true;
-  const Status ran = run_list(samples(), kWholeGrid * 4);
-  if (!ran && !cover_.endless) return ran;
+  ASSAY_CHECK(run_list(samples(), kWholeGrid * 4));
   cover_.sampled_ctas = extents_.size();
   return {};
 }

@@ -82,9 +82,6 @@ struct Coverage {
   // by prediction and then run (Writers::find).
   bool sampled = false;
   uint64_t sampled_ctas = 0;
-  bool endless = false;  // some warp never leaves a loop, whatever the data: the rest is not known
-  uint32_t endless_pc = 0;
-  std::string endless_what;
   uint64_t out_of_bounds = 0;  // threads
   uint32_t out_of_bounds_pc = 0;
   uint64_t warp_instructions = 0;

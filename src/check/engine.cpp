@@ -241,16 +241,17 @@ class ShapeCheck {
   Result<bool> launches_end() {
     for (const auto& launch : candidate_.launches) {
       if (!launch) continue;
-      ASSAY_TRY(const Coverage* cover, launch->coverage());
-      if (!cover->endless) continue;
+      ASSAY_TRY(const auto endless, launch->endless());
+      if (!endless) continue;
       LocationResult r;
       r.kind = VerdictKind::Refuted;
       r.cls = "endless";
-      r.reason = cover->endless_what;
-      r.loc = launch->real_source(cover->endless_pc);
+      r.reason = fmt::format("warp {} of CTA {} never leaves a loop, whatever the data",
+                             endless->warp, endless->cta);
+      r.loc = endless->loc;
       r.count = 0;
       for (const OutputPair& p : pairs_) r.count += static_cast<uint64_t>(p.numel());
-      r.witness = any_input("the control of the whole grid");
+      r.witness = any_input("the control of that CTA");
       out_.results.push_back(std::move(r));
       return false;
     }

@@ -26,8 +26,9 @@ using program::Program;
 namespace {
 
 constexpr size_t kHazardCtas = 1024;
-// Warp instructions: of the CTAs that are looked at for hazards, and of those that are traced
-// (about 8 bytes each).
+// Warp instructions: of the CTAs that are looked at for endless loops, of those that are looked at
+// for hazards, and of those that are traced (about 8 bytes each).
+constexpr uint64_t kEndlessLimit = 20'000'000;
 constexpr uint64_t kHazardLimit = 4'000'000'000;
 constexpr uint64_t kTraceLimit = 500'000'000;
 
@@ -88,6 +89,7 @@ class Launcher : public PreparedLaunch {
     return {};
   }
 
+  Result<std::optional<Endless>> endless() override;
   Result<const Coverage*> coverage() override {
     ASSAY_CHECK(cover());
     return &writers_->coverage();
@@ -232,11 +234,38 @@ class Launcher : public PreparedLaunch {
   std::unique_ptr<Writers> writers_;
 };
 
+class EndlessObserver : public machine::Observer {
+ public:
+  void endless(uint32_t cta, uint32_t warp, uint32_t pc) override { found = {cta, warp, pc}; }
+  std::optional<std::array<uint32_t, 3>> found;
+};
+
+Result<std::optional<Endless>> Launcher::endless() {
+  machine::SliceOptions options;
+  options.global_loads = options.shared = options.sync = false;
+  options.loops = true;
+  const Kernel sliced = machine::slice(real_, options);
+  machine::Launch spec = spec_;
+  spec.step_limit = kEndlessLimit;
+  const uint64_t n = num_ctas();
+  std::set<uint64_t> some;
+  for (uint64_t k = 0; k <= 8; ++k) some.insert(k * (n - 1) / 8);
+  machine::CtaRange range;
+  range.list.assign(some.begin(), some.end());
+  EndlessObserver observer;
+  auto stats = machine::run_skeleton(sliced, spec, env_, range, observer);
+  if (observer.found) {
+    const auto [cta, warp, pc] = *observer.found;
+    return Endless{cta, warp, real_.source(pc)};
+  }
+  if (!stats && stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
+  return std::nullopt;
+}
+
 Status Launcher::cover() {
   if (writers_) return {};
   machine::SliceOptions only_stores;
   only_stores.global_loads = only_stores.shared = only_stores.sync = false;
-  only_stores.loops = true;
   stores_ = machine::slice(real_, only_stores);
   auto writers = std::make_unique<Writers>(stores_, spec_, env_);
   ASSAY_CHECK(writers->run());
@@ -388,9 +417,7 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
          {}});
     range.list.resize(kHazardCtas);
   }
-  machine::SliceOptions options;
-  options.loops = true;
-  const Kernel sliced = machine::slice(real_, options);
+  const Kernel sliced = machine::slice(real_, {});
   machine::Launch spec = spec_;
   spec.step_limit = kHazardLimit;
   std::set<int> tracked;

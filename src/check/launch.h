@@ -2,6 +2,7 @@
 // The check's view of a launch step: coverage of its stores, traces of chosen CTAs, hazards. The
 // only place in src/check that calls the virtual GPU.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,17 @@
 
 namespace assay::check {
 
+// A loop that some warp never leaves, whatever the data.
+struct Endless {
+  uint32_t cta = 0, warp = 0;
+  SrcLoc loc;
+};
+
 class PreparedLaunch {
  public:
   virtual ~PreparedLaunch() = default;
+  // Looked for in CTAs at the ends and in the middle of the grid, on the real build.
+  virtual Result<std::optional<Endless>> endless() = 0;
   // The stores of the whole grid, from the store slice of the real build.
   virtual Result<const Coverage*> coverage() = 0;
   virtual Result<uint32_t> writer(int buffer, int64_t element) = 0;  // Writers::find
