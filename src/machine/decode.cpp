@@ -363,7 +363,9 @@ Result<Kernel> Decoder::run(const ptx::Function& entry, std::vector<Diag>* all) 
   fill_constants();
   for (const Origin& o : k_.origins) {
     const ptx::Function& fn = module_.functions[static_cast<size_t>(o.function)];
-    k_.locs.push_back(module_.source(fn.body[o.instr]));
+    // Without source positions, the line of the PTX.
+    const ptx::Instr& instr = fn.body[o.instr];
+    k_.locs.push_back(module_.locs.empty() ? SrcLoc{"", instr.line, 0} : module_.source(instr));
   }
   analyse(k_);
   return std::move(k_);
@@ -390,6 +392,10 @@ const LibCall* find_libcall(std::string_view name) {
   }();
   auto it = table.find(name);
   return it == table.end() ? nullptr : &it->second;
+}
+
+const LibCall* find_math_function(std::string_view name) {
+  return find_libcall("assay_" + std::string(name));
 }
 
 }  // namespace assay::machine

@@ -23,6 +23,8 @@ struct LaunchConstants {
   };
   std::vector<Symbol> symbols;
   int num_buffers = 0;  // of the environment; further globals are numbered from here
+  // What functions without a body compute: (name in the PTX, CUDA math function, as "expf").
+  std::vector<std::pair<std::string, std::string>> functions;
 };
 
 // Errors: Invalid (no such entry, parameter block too short, undefined function), Unsupported (the
@@ -40,5 +42,7 @@ struct LibCall {
   int8_t arity = 1;
 };
 const LibCall* find_libcall(std::string_view name);
+// By the name of CUDA's math library: "expf".
+const LibCall* find_math_function(std::string_view name);
 
 }  // namespace assay::machine

@@ -496,6 +496,26 @@ void Decoder::lib_call(const LibCall& lib, const Operand& rets, const Operand& a
   set_return(rets, d, result);
 }
 
+// A function without a body: what the launch says that it computes.
+void Decoder::declared_call(const ptx::Function& callee, const Operand& rets, const Operand& args) {
+  const auto& known = launch_.functions;
+  const auto it = std::find_if(known.begin(), known.end(),
+                               [&](const auto& f) { return f.first == callee.name; });
+  if (it == known.end()) {
+    return unsupported("call of '" + callee.name + "', which has no body");
+  }
+  const LibCall* lib = find_math_function(it->second);
+  if (lib == nullptr) return invalid("'" + it->second + "' is no math function");
+  const bool fits = callee.returns.size() == 1 && callee.returns[0].size == bytes(lib->type) &&
+                    callee.params.size() == static_cast<size_t>(lib->arity) &&
+                    std::all_of(callee.params.begin(), callee.params.end(),
+                                [&](const ptx::Variable& v) { return v.size == bytes(lib->type); });
+  if (!fits) {
+    return invalid("'" + callee.name + "' does not take and return what '" + it->second + "' does");
+  }
+  lib_call(*lib, rets, args);
+}
+
 void Decoder::call() {
   const Operand& rets = opnd(0);
   const Operand& target = opnd(1);
@@ -513,7 +533,7 @@ void Decoder::call() {
     emit(OpKind::Trap);
     return;
   }
-  if (!callee.defined) return unsupported("call of '" + callee.name + "', which has no body");
+  if (!callee.defined) return declared_call(callee, rets, args);
   inline_call(callee, target.symbol.index, rets, args);
 }
 

@@ -81,6 +81,7 @@ class Decoder {
   void inline_call(const ptx::Function& callee, int32_t index, const Operand& rets,
                    const Operand& args);
   void lib_call(const LibCall& lib, const Operand& rets, const Operand& args);
+  void declared_call(const ptx::Function& callee, const Operand& rets, const Operand& args);
   RegRef argument(const Operand& o, Ty type);
   void set_return(const Operand& rets, RegRef value, Ty type);
   void load_param(bool store);

@@ -69,7 +69,7 @@ struct InputPayload {
   uint32_t version = 0;  // step whose writes are seen; see check/plan
   Ty type = Ty::F32;
   int64_t first = 0, stride = 0;
-  std::vector<int64_t> elements;  // 32 entries, -1: lane inactive
+  std::vector<int64_t> elements;  // 32 entries, -1: lane inactive (else any element may stand)
 };
 
 // Address = base element + index node * stride, in elements; candidates in [lo, hi).

@@ -6,6 +6,11 @@
 namespace assay::machine {
 namespace {
 
+bool same_input(const InputPayload& a, const InputPayload& b) {
+  return a.buffer == b.buffer && a.version == b.version && a.type == b.type && a.first == b.first &&
+         a.stride == b.stride && a.elements.empty() && b.elements.empty();
+}
+
 Ty int_of(Ty t) {
   switch (bits(t)) {
     case 8:
@@ -64,7 +69,7 @@ TraceBuilder::TraceBuilder() {
   trace.ops.push_back({});
   op_type_.push_back(Ty::None);
   trace.nodes.push_back({});
-  recent_inputs_.resize(1024);
+  recent_inputs_.resize(1024, kNoNode);
 }
 
 uint32_t TraceBuilder::intern(const Op& op) {
@@ -288,15 +293,14 @@ NodeId TraceBuilder::gather(const std::array<NodeId, kLanes>& node, const LaneMa
 }
 
 NodeId TraceBuilder::input(InputPayload in) {
-  std::array<uint64_t, 3> key{};
-  bool plain = in.elements.empty();
+  const bool plain = in.elements.empty();
+  uint64_t at = 0;
   if (plain) {
-    key = {static_cast<uint64_t>(in.buffer + 1) << 32 | in.version, static_cast<uint64_t>(in.first),
-           static_cast<uint64_t>(in.stride)};
-    auto& slot = recent_inputs_[Hash{}(key) % recent_inputs_.size()];
-    if (slot.second != kNoNode && slot.first == key && type_of(slot.second) == in.type) {
-      return slot.second;
-    }
+    if (trace.inputs.size() > recent_inputs_.size() && recent_inputs_.size() < kMostRecentInputs)
+      grow_recent_inputs();
+    at = input_place(in);
+    const NodeId known = recent_inputs_[at];
+    if (known != kNoNode && same_input(trace.inputs[trace.nodes[known].a], in)) return known;
   }
   Ty t = in.type;
   uint32_t& op = input_op_[static_cast<int>(t)];
@@ -308,8 +312,28 @@ NodeId TraceBuilder::input(InputPayload in) {
   }
   trace.inputs.push_back(std::move(in));
   NodeId n = raw(op, static_cast<NodeId>(trace.inputs.size() - 1));
-  if (plain) recent_inputs_[Hash{}(key) % recent_inputs_.size()] = {key, n};
+  if (plain) recent_inputs_[at] = n;
   return n;
+}
+
+void TraceBuilder::grow_recent_inputs() {
+  std::vector<NodeId> old(8 * recent_inputs_.size(), kNoNode);
+  old.swap(recent_inputs_);
+  for (const NodeId n : old)
+    if (n != kNoNode) recent_inputs_[input_place(trace.inputs[trace.nodes[n].a])] = n;
+}
+
+void TraceBuilder::forget_inputs() {
+  std::fill(recent_inputs_.begin(), recent_inputs_.end(), kNoNode);
+}
+
+// Neighbours in a buffer are neighbours in the table.
+uint64_t TraceBuilder::input_place(const InputPayload& in) const {
+  const auto e = static_cast<uint64_t>(in.first);
+  const uint64_t group = (e >> 6) + (static_cast<uint64_t>(in.buffer) << 40) +
+                         static_cast<uint64_t>(in.stride) * 0x9e3779b97f4a7c15u;
+  const uint64_t h = (group ^ group >> 29) * 0xbf58476d1ce4e5b9u;
+  return ((h ^ h >> 32) * 64 + (e & 63)) % recent_inputs_.size();
 }
 
 NodeId TraceBuilder::lookup(const LookupPayload& in) {

@@ -50,6 +50,7 @@ class TraceBuilder {
   // type.
   NodeId gather(const std::array<NodeId, kLanes>& node, const LaneMap& lane);
   NodeId input(InputPayload in);
+  void forget_inputs();  // later loads make nodes of their own
   NodeId lookup(const LookupPayload& in);
 
   // Select, predicate logic: with rules. Pred operands may be kNoNode in `land` (true).
@@ -80,7 +81,11 @@ class TraceBuilder {
   std::unordered_map<std::array<uint64_t, 3>, std::vector<NodeId>, Hash> vecs_;
   std::unordered_map<std::array<uint64_t, 3>, NodeId, Hash> unary_;  // conversions, halves, not
   std::unordered_map<std::array<uint64_t, 3>, std::vector<uint32_t>, Hash> perms_;
-  std::vector<std::pair<std::array<uint64_t, 3>, NodeId>> recent_inputs_;
+  // Loads of one element by many instructions are one node while the table holds it.
+  static constexpr size_t kMostRecentInputs = 1 << 18;
+  void grow_recent_inputs();
+  uint64_t input_place(const InputPayload& in) const;
+  std::vector<NodeId> recent_inputs_;
   uint32_t bcast_op_[64] = {};
   uint32_t perm_op_[64] = {};
   uint32_t blend_op_[64] = {};

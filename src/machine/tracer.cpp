@@ -16,6 +16,7 @@ Tracer::Tracer(const Kernel& k, const Launch& launch, const std::vector<BufferEn
 
 void Tracer::begin_cta(Cta& cta) {
   cta_ = cta.linear;
+  b_.forget_inputs();
   RegState fresh;
   fresh.node = b_.undef(Ty::B32, UndefReason::Register);
   states_.resize(cta.warps.size());

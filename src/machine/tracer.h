@@ -146,7 +146,7 @@ class Tracer {
                  RegRef d, const Device::Area& area);
   void load_slow_piece(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                        uint32_t offset, RegRef d);
-  NodeId input_node(int buffer, const int64_t* element, uint32_t mask, uint32_t step);
+  NodeId input_node(int buffer, const int64_t* element, uint32_t mask);
   bool untouched(const LaneAddrs& a, uint32_t mask, uint32_t n);
   void conflict(Cta& cta, const MicroOp& op, Space space, uint64_t addr, uint32_t lane,
                 const LaneVal& v, const LaneVal& before, uint32_t before_lanes);

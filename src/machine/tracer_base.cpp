@@ -6,7 +6,7 @@
 
 namespace assay::machine {
 
-NodeId Tracer::input_node(int buffer, const int64_t* element, uint32_t mask, uint32_t step) {
+NodeId Tracer::input_node(int buffer, const int64_t* element, uint32_t mask) {
   const BufferEnv* e = buffer_env(buffer);
   InputPayload in;
   in.buffer = buffer;
@@ -23,15 +23,13 @@ NodeId Tracer::input_node(int buffer, const int64_t* element, uint32_t mask, uin
     int64_t n = static_cast<int64_t>(second) - first;
     affine = d % n == 0;
     stride = affine ? d / n : 0;
-    for (uint32_t l = first; l < 32 && affine; ++l) {
-      if ((mask >> l) & 1) {
-        affine = element[l] == element[first] + (static_cast<int64_t>(l) - first) * stride;
-      }
+    for (uint32_t rest = others; rest && affine; rest &= rest - 1) {
+      auto l = static_cast<uint32_t>(std::countr_zero(rest));
+      affine = element[l] == element[first] + (static_cast<int64_t>(l) - first) * stride;
     }
   }
-  (void)step;
-  if (affine && mask == ~0u) {
-    in.first = element[0];
+  if (affine) {
+    in.first = element[first] - static_cast<int64_t>(first) * stride;
     in.stride = stride;
   } else {
     in.elements.resize(kLanes, -1);
@@ -84,13 +82,14 @@ void Tracer::base_load(Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t 
   uint32_t es = std::max(1u, bytes(et));
   NodeId node = kNoNode;
   int64_t element[32] = {};
+  const int shift = std::has_single_bit(es) ? std::countr_zero(es) : -1;
   auto at = [&](uint32_t add) {
-    for (uint32_t l = 0; l < 32; ++l) {
-      if ((mask >> l) & 1) {
-        element[l] = static_cast<int64_t>((a.addr[l] + offset + add - area.base) / es);
-      }
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+      auto l = static_cast<uint32_t>(std::countr_zero(rest));
+      uint64_t byte = a.addr[l] + offset + add - area.base;
+      element[l] = static_cast<int64_t>(shift >= 0 ? byte >> shift : byte / es);
     }
-    return input_node(area.buffer, element, mask, 0);
+    return input_node(area.buffer, element, mask);
   };
   if (n == es) {
     node = at(0);

@@ -63,8 +63,8 @@ uint32_t Tracer::admit(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
       }
     }
   }
-  for (uint32_t l = 0; l < 32; ++l) {
-    if (!((mask >> l) & 1)) continue;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    auto l = static_cast<uint32_t>(std::countr_zero(rest));
     uint64_t x = a.addr[l];
     if (x & (n - 1)) {
       odd |= 1u << l;
@@ -99,8 +99,8 @@ uint32_t Tracer::admit(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
 // No lane's bytes were written by this CTA.
 bool Tracer::untouched(const LaneAddrs& a, uint32_t mask, uint32_t n) {
   if (!global_dirty_) return true;
-  for (uint32_t l = 0; l < 32; ++l) {
-    if (!((mask >> l) & 1)) continue;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    auto l = static_cast<uint32_t>(std::countr_zero(rest));
     for (uint64_t word = a.addr[l] / 4; word <= (a.addr[l] + n - 1) / 4; ++word) {
       CellPage* p = global_.find(word);
       if (p && p->tag[word % CellPage::kWords]) return false;
@@ -142,8 +142,8 @@ bool Tracer::load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
         // All lanes in one area that the CTA has not written: straight from the contents.
         const Device::Area* area = device_.find(a.addr[std::countr_zero(ok)]);
         bool one = area != nullptr;
-        for (uint32_t l = 0; l < 32 && one; ++l) {
-          one = !((ok >> l) & 1) || a.addr[l] - area->base < area->bytes;
+        for (uint32_t left = ok; left && one; left &= left - 1) {
+          one = a.addr[std::countr_zero(left)] - area->base < area->bytes;
         }
         if (one && !scattered_.empty() && scattered_.count(area->buffer)) {
           return fail_here(op, DiagKind::Unsupported,

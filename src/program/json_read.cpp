@@ -250,6 +250,13 @@ class Reader {
       if (index < 0 || index > std::numeric_limits<int>::max()) error("'symbols' index");
       return std::pair<std::string, int>(name, static_cast<int>(index));
     });
+    list(j, "functions", m.functions, [&](const Json& v) {
+      if (!v.is_array() || v.size() != 2) {
+        error("'functions' needs pairs");
+        return std::pair<std::string, std::string>();
+      }
+      return std::pair(to_string(v[0], "functions"), to_string(v[1], "functions"));
+    });
     return m;
   }
 

@@ -125,6 +125,7 @@ class Writer {
     put_text(j, "real_ptx", m.real_ptx);
     put_text(j, "semantic_ptx", m.semantic_ptx);
     if (!m.symbols.empty()) j["symbols"] = m.symbols;
+    if (!m.functions.empty()) j["functions"] = m.functions;
     return j;
   }
 

@@ -133,6 +133,8 @@ struct Module {
   std::string semantic_ptx;  // math kept as calls; empty: there is no source (PTX alone)
   // Module-scope variables that the host writes: (symbol, buffer).
   std::vector<std::pair<std::string, int>> symbols;
+  // What functions without a body compute: (name in the PTX, CUDA math function, as "expf").
+  std::vector<std::pair<std::string, std::string>> functions;
 };
 
 // A scalar that the check treats as symbolic (a host read of tensor data that reaches a parameter).

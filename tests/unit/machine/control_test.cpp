@@ -385,6 +385,72 @@ TEST(Nodes, MathCallsKeepTheirName) {
   EXPECT_NEAR(r.number(3), 4.4816890f, 1e-6f);
 }
 
+// A function without a body computes what the launch says.
+TEST(Decode, FunctionsWithoutBody) {
+  const std::string decl = ".extern .func (.param .b32 func_retval0) my_exp (.param .b32 a0);\n";
+  const std::string text = kernel(
+      "ld.global.f32 %f1, [%rd5];\n{\n.param .b32 param0;\nst.param.b32 [param0], %f1;\n"
+      ".param .b32 retval0;\ncall.uni (retval0), my_exp, (param0);\n"
+      "ld.param.b32 %f2, [retval0];\n}\nst.global.f32 [%rd4], %f2;\n",
+      decl);
+  auto load = [&](Rig& r, const char* meaning) {
+    if (meaning != nullptr) r.launch.constants.functions = {{"other", "sinf"}, {"my_exp", meaning}};
+    return r.load(text, 32);
+  };
+  Rig unnamed, unknown, wide, two, good;
+  EXPECT_FALSE(load(unnamed, nullptr));
+  EXPECT_EQ(unnamed.error.kind, DiagKind::Unsupported);
+  EXPECT_FALSE(load(unknown, "expo"));
+  EXPECT_EQ(unknown.error.kind, DiagKind::Invalid);
+  EXPECT_FALSE(load(wide, "exp"));  // of doubles
+  EXPECT_EQ(wide.error.kind, DiagKind::Invalid);
+  EXPECT_FALSE(load(two, "powf"));
+  EXPECT_EQ(two.error.kind, DiagKind::Invalid);
+  ASSERT_TRUE(load(good, "expf")) << good.error.message;
+  auto t = good.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ(t->ops[t->nodes[t->stores[0].node].op].fn, Fn::Exp);
+  good.set(3, 1.5f);
+  ASSERT_TRUE(good.concrete());
+  EXPECT_NEAR(good.number(3), 4.4816890f, 1e-6f);
+}
+
+// One lane's loads are affine too, and loads of one element are one node, within a CTA.
+TEST(Nodes, LoadsOfOneElementAreOneNode) {
+  const std::string body =
+      "mov.u32 %r2, 0;\nL: ld.global.f32 %f1, [%rd2+8];\nadd.f32 %f2, %f2, %f1;\n"
+      "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 3;\n@%p1 bra L;\n"
+      "st.global.f32 [%rd4], %f2;\n";
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("mov.f32 %f2, 0f00000000;\n" + body), 1));
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  ASSERT_EQ(t->inputs.size(), 1u);
+  EXPECT_TRUE(t->inputs[0].elements.empty());
+  EXPECT_EQ(t->inputs[0].first, 2);
+  EXPECT_EQ(t->inputs[0].stride, 0);
+  r.launch.constants.grid = {2, 1, 1};
+  t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  EXPECT_EQ(t->inputs.size(), 2u);
+}
+
+// Active lanes 8..15 read neighbours: affine, whatever the others would read.
+TEST(Nodes, PartialMasksAreAffine) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("setp.lt.u32 %p1, %r1, 8;\n@%p1 bra X;\nsetp.gt.u32 %p2, %r1, 15;\n"
+                            "@%p2 bra X;\nld.global.f32 %f1, [%rd5];\n"
+                            "st.global.f32 [%rd4], %f1;\nX:\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  ASSERT_EQ(t->inputs.size(), 1u);
+  EXPECT_TRUE(t->inputs[0].elements.empty());
+  EXPECT_EQ(t->inputs[0].first, 0);
+  EXPECT_EQ(t->inputs[0].stride, 1);
+  EXPECT_EQ(t->stores.size(), 8u);
+}
+
 TEST(Nodes, SymbolicParameterIsAnInput) {
   std::string text =
       ".version 8.0\n.target sm_90\n.address_size 64\n"

@@ -48,7 +48,7 @@ TEST(Bundle, RandomProgramsRoundTrip) {
 TEST(Bundle, KeepsNonTextBytesAndSharesBlobs) {
   Bundle b;
   Program p;
-  p.modules.push_back({"m.cu", std::string("\0\xff ptx", 6), "", {}});
+  p.modules.push_back({"m.cu", std::string("\0\xff ptx", 6), "", {}, {}});
   b.programs.assign(50, p);
   std::string big(100000, '\0');
   for (size_t i = 0; i < big.size(); ++i) big[i] = static_cast<char>(i * 2654435761u >> 11);

@@ -17,7 +17,8 @@ class RandomProgram {
     for (int i = 0; i < buffers; ++i) p.buffers.push_back(buffer());
     const int modules = 1 + below(2);
     for (int i = 0; i < modules; ++i) {
-      p.modules.push_back({text(), text() + "// real", text(), {{"table", below(buffers)}}});
+      p.modules.push_back(
+          {text(), text() + "// real", text(), {{"table", below(buffers)}}, {{text(), "expf"}}});
     }
     p.scalars.push_back({"s", DType::U8, "identity(buffer 0 [0])", 0, 0, "affine", 0.1, -0.0});
     p_ = &p;
