@@ -34,7 +34,7 @@ SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& 
   const int64_t e = view.element(position);
   for (size_t s = plan.steps.size(); s-- > 0;) {
     if (!plan.steps[s].launch) continue;
-    const auto& t = plan.steps[s].launch->trace;
+    const machine::Trace& t = *plan.steps[s].launch->trace;
     for (const auto& st : t.stores)
       if (st.buffer == view.buffer && st.element == e) return side.launches[s]->source(st.pc);
     for (const auto& a : t.atoms)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <future>
 #include <map>
 #include <set>
 #include <tuple>
@@ -123,15 +124,19 @@ class ShapeCheck {
     snapper_.emplace(dims);
     const int64_t limit = given_ ? 4096 : 16384;
     ASSAY_TRY(const LocationPlan where, locations(limit));
+    auto reference_plan =
+        std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
+                   [&] { return make_plan(reference_, wants_of(pairs_, where.outputs, false)); });
     ASSAY_TRY(const Plan c_plan, make_plan(candidate_, wants_of(pairs_, where.outputs, true)));
-    ASSAY_TRY(const Plan r_plan, make_plan(reference_, wants_of(pairs_, where.outputs, false)));
     budget_.lap("trace");
     ASSAY_CHECK(defects_[0].hazards(c_plan));
+    budget_.lap("hazards");
+    ASSAY_TRY(Plan r_plan, reference_plan.get());
+    budget_.lap("trace of the reference");
     if (dual_) ASSAY_CHECK(defects_[1].hazards(r_plan));
     take_defects();
-    budget_.lap("hazards");
     const ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_,
-                                          where.outputs, *snapper_, options_.seed);
+                                          where.outputs, *snapper_, options_.seed, options_.jobs);
     budget_.lap("fingerprint");
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
     note_assumptions();
@@ -144,6 +149,7 @@ class ShapeCheck {
     for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
+    if (!dual_) r_plan = {};  // memory
     ASSAY_CHECK(examine(diff));
     for (Defects& d : defects_) {
       const Plan& plan = &d == &defects_[0] ? c_plan : r_plan;
@@ -209,11 +215,15 @@ class ShapeCheck {
     for (const Side* side : {&candidate_, &reference_}) {
       const std::string who = !dual_ ? "" : side == &candidate_ ? "candidate: " : "reference: ";
       for (const program::SymbolicScalar& scalar : side->program->scalars)
-        add_once(fmt::format("{}the host computes {} = {} (fitted by probing)", who, scalar.name,
+        if (scalar.expression != "identity(" + scalar.name + ")")  // an argument of its own
+          add_once(fmt::format("{}the host computes {} = {} (fitted by probing)", who, scalar.name,
                              scalar.expression));
       for (const program::Module& m : side->program->modules)
         if (m.semantic_ptx.empty())
           add_once(m.name + ": PTX alone; there is no real build to compare with");
+      for (const program::Module& m : side->program->modules)
+        for (const auto& [name, meaning] : m.functions)
+          add_once(fmt::format("{} computes {}, as the launch file says", name, meaning));
     }
   }
   void add_once(std::string text) {
@@ -363,7 +373,7 @@ class ShapeCheck {
       if (diff.equal[k].empty()) continue;
       const size_t before = out_.results.size();
       const uint64_t proved = out_.outputs[k].proved;
-      examine_one(k, diff.equal[k].back(), true);
+      examine_one(k, written_position(pairs_[k], diff.equal[k]), true);
       out_.outputs[k].proved = proved;  // it was counted by its image
       if (out_.results.size() > before && out_.results.back().kind == VerdictKind::Refuted) return;
       out_.results.resize(before);
@@ -384,12 +394,27 @@ class ShapeCheck {
     out_.results.push_back(std::move(r));
   }
 
+  // The last of the positions that a launch of the candidate writes; else the last.
+  int64_t written_position(const OutputPair& pair, const Positions& positions) {
+    const int buffer = pair.candidate.buffer;
+    for (auto& launch : candidate_.launches) {
+      if (!launch) continue;
+      const auto cover = launch->coverage();
+      if (!cover || (*cover)->buffers.count(buffer) == 0) continue;
+      for (size_t j = positions.size(); j-- > 0;) {
+        const auto writer = launch->writer(buffer, pair.candidate.element(positions[j]));
+        if (writer && *writer != 0) return positions[j];
+      }
+    }
+    return positions.back();
+  }
+
   // Rounding and special values at one proved location of each output.
   void quality(const ImageDiff& diff) {
     if (!given_) return;
     for (size_t k = 0; k < pairs_.size(); ++k) {
       if (diff.equal[k].empty()) continue;
-      const int64_t position = diff.equal[k].back();
+      const int64_t position = written_position(pairs_[k], diff.equal[k]);
       std::vector<Positions> one(pairs_.size());
       one[k] = {position};
       auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
@@ -398,9 +423,20 @@ class ShapeCheck {
       const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
       const QualityRequest request{candidate_, *c_plan,   reference_,    *r_plan, pairs_[k],
                                    position,   *snapper_, options_.seed, until};
+      const Snapper snapper = *snapper_;
+      QualityRequest rounding{candidate_, *c_plan, reference_,    *r_plan, pairs_[k],
+                              position,   snapper, options_.seed, until};
+      auto accuracy =
+          std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&rounding] {
+            std::vector<Finding> found;
+            accuracy_findings(rounding, found);
+            return found;
+          });
       cross_check(*c_plan, *r_plan, k, position);
-      accuracy_findings(request, verdict_.findings);
-      special_value_findings(request, verdict_.findings);
+      std::vector<Finding> special;
+      special_value_findings(request, special);
+      for (Finding& f : accuracy.get()) verdict_.findings.push_back(std::move(f));
+      for (Finding& f : special) verdict_.findings.push_back(std::move(f));
     }
   }
 

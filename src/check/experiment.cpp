@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <tuple>
 
@@ -41,6 +42,7 @@ Experiment Experiment::from_witness(const std::vector<SymbolInfo>& symbols,
 }
 
 void Experiment::set_all(const Draw& draw) {
+  id_ = next_id();
   for (const SymbolInfo& s : symbols_)
     if (dtype_is_float(s.dtype)) draws_[s.symbol] = draw;
 }
@@ -53,16 +55,44 @@ double Experiment::value(uint64_t symbol, int64_t element) const {
   auto info = info_.find(symbol);
   if (info == info_.end()) return 0;
   const Ty type = program::dtype_ty(info->second->dtype);
-  auto it = overrides_.find({symbol, element});
-  double v = 0;
-  if (it != overrides_.end()) {
-    v = it->second;
-  } else {
-    program::draw_values(seed_, symbol, draws_.at(symbol), info->second->dtype,
-                         static_cast<uint64_t>(element), 1, &v);
-  }
-  if (!is_float(type)) return v;
-  return ieee_to_double(type, ieee_from_double(type, v));
+  const auto it = overrides_.empty() ? overrides_.end() : overrides_.find({symbol, element});
+  if (it == overrides_.end()) return drawn(symbol, element, *info->second);
+  if (!is_float(type)) return it->second;
+  return ieee_to_double(type, ieee_from_double(type, it->second));
+}
+
+uint64_t Experiment::next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+// Cones of one location ask for elements one by one, each several times: for both sides, and for
+// experiments that differ in overrides alone.
+double Experiment::drawn(uint64_t symbol, int64_t element, const SymbolInfo& info) const {
+  struct Known {
+    uint64_t id = 0, symbol = 0;
+    int64_t element = 0;
+    double value = 0;
+  };
+  thread_local std::vector<Known> table(1 << 15);
+  auto place = [&](int64_t e) -> Known& {
+    uint64_t h = (id_ << 40 ^ symbol << 32) + static_cast<uint64_t>(e >> 5);
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    return table[((h ^ h >> 32) * 32 + static_cast<uint64_t>(e & 31)) % table.size()];
+  };
+  auto is = [&](const Known& k, int64_t e) {
+    return k.id == id_ && k.symbol == symbol && k.element == e;
+  };
+  Known& mine = place(element);
+  if (is(mine, element)) return mine.value;
+  // The element before was asked for: so will be those behind it.
+  const bool run = is(place(element - 1), element - 1);
+  const int64_t count = run ? 32 - (element & 31) : 1;
+  double values[32];
+  program::draw_values(seed_, symbol, draws_.at(symbol), info.dtype, static_cast<uint64_t>(element),
+                       static_cast<size_t>(count), values);
+  for (int64_t k = 0; k < count; ++k) place(element + k) = {id_, symbol, element + k, values[k]};
+  return values[0];
 }
 
 void Experiment::values(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,

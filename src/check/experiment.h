@@ -23,7 +23,10 @@ class Experiment : public term::InputModel {
 
   static Experiment from_witness(const std::vector<SymbolInfo>& symbols, const program::Witness& w);
   void set_all(const Draw& draw);  // of the float symbols
-  void set(uint64_t symbol, const Draw& draw) { draws_[symbol] = draw; }
+  void set(uint64_t symbol, const Draw& draw) {
+    id_ = next_id();
+    draws_[symbol] = draw;
+  }
   void override_value(uint64_t symbol, int64_t element, double value);
   const Draw& draw_of(uint64_t symbol) const { return draws_.at(symbol); }
   bool has(uint64_t symbol) const { return draws_.count(symbol) != 0; }
@@ -38,6 +41,9 @@ class Experiment : public term::InputModel {
   std::string name;  // what it tries, for reports
 
  private:
+  double drawn(uint64_t symbol, int64_t element, const SymbolInfo& info) const;
+  static uint64_t next_id();
+  uint64_t id_ = next_id();  // of seed and draws: copies share it, a new draw changes it
   const std::vector<SymbolInfo>& symbols_;
   std::unordered_map<uint64_t, const SymbolInfo*> info_;
   uint64_t seed_;

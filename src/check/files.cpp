@@ -24,7 +24,7 @@ double since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
+Result<Program> from_launch(const std::string& path, const LaunchFile& launch, LaunchSide side,
                             const CheckRequest& rq) {
   program::Module module;
   module.name = path;
@@ -38,7 +38,7 @@ Result<Program> from_launch(const std::string& path, const LaunchFile& launch,
     module.real_ptx = std::move(built.real_ptx);
     module.semantic_ptx = std::move(built.semantic_ptx);
   }
-  return launch_program(launch, std::move(module));
+  return launch_program(launch, std::move(module), side);
 }
 
 std::string change_text(const Program& p) {
@@ -55,10 +55,10 @@ Result<std::vector<Pair>> launch_pairs(const CheckRequest& rq, std::vector<Timin
   ASSAY_TRY(const std::string text, read_text(rq.launch_toml));
   ASSAY_TRY(const LaunchFile launch, parse_launch(text, rq.launch_toml));
   Pair pair;
-  ASSAY_TRY(pair.candidate, from_launch(rq.candidate, launch, rq));
+  ASSAY_TRY(pair.candidate, from_launch(rq.candidate, launch, LaunchSide::Candidate, rq));
   const std::string ext = extension_of(rq.reference);
   if (ext == ".ptx" || ext == ".cu") {
-    ASSAY_TRY(pair.reference, from_launch(rq.reference, launch, rq));
+    ASSAY_TRY(pair.reference, from_launch(rq.reference, launch, LaunchSide::Reference, rq));
   } else {
     ASSAY_TRY(ProgramSet set, load_reference(rq, lacks));
     pair.reference = std::move(set.programs.front());

@@ -80,6 +80,7 @@ class Launcher : public PreparedLaunch {
     fill_params();
     for (const auto& [name, buffer] : m.symbols)
       spec_.constants.symbols.push_back({name, buffer, env_[static_cast<size_t>(buffer)].address});
+    spec_.constants.functions = m.functions;
     ASSAY_TRY(real_, decode_one(m.real_ptx.empty() ? m.semantic_ptx : m.real_ptx, m.name));
     if (m.semantic_ptx.empty()) {
       semantic_ = real_;
@@ -102,16 +103,22 @@ class Launcher : public PreparedLaunch {
     ASSAY_CHECK(cover());
     return writers_->any_writes(buffer, elements);
   }
-  Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) override {
+  Result<std::shared_ptr<const machine::Trace>> trace(const std::vector<uint32_t>& ctas,
+                                                      bool descending) override {
+    // A trace of a few CTAs more costs less than making one anew.
+    if (last_.trace && last_.descending == descending && last_.ctas.size() <= 4 * ctas.size() &&
+        std::includes(last_.ctas.begin(), last_.ctas.end(), ctas.begin(), ctas.end()))
+      return last_.trace;
     machine::CtaRange range;
     range.list.assign(ctas.begin(), ctas.end());
     machine::Launch spec = spec_;
     spec.step_limit = kTraceLimit;
     spec.descending = descending;
     if (descending) std::reverse(range.list.begin(), range.list.end());
-    ASSAY_TRY(machine::Trace trace, machine::run_trace(semantic_, spec, env_, range));
-    ASSAY_CHECK(lookups_read_only(trace));
-    return trace;
+    ASSAY_TRY(machine::Trace made, machine::run_trace(semantic_, spec, env_, range));
+    ASSAY_CHECK(lookups_read_only(made));
+    last_ = {ctas, descending, std::make_shared<const machine::Trace>(std::move(made))};
+    return last_.trace;
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
@@ -123,6 +130,7 @@ class Launcher : public PreparedLaunch {
     }
     machine::CtaRange range;
     range.list.assign(ctas.begin(), ctas.end());
+    if (!spec_.constants.symbolic.empty()) return run_with_scalars(env, range, data);
     auto stats = machine::run_concrete(real_, spec_, env, range);
     if (!stats) return tl::unexpected<Diag>(stats.error());
     return {};
@@ -197,8 +205,13 @@ class Launcher : public PreparedLaunch {
     ASSAY_TRY(const auto module, parse_cached(text, name));
     std::vector<Diag> all;
     auto kernel = machine::decode(*module, launch_.kernel, spec_.constants, &all);
+    if (kernel)
+      for (SrcLoc& loc : kernel->locs)
+        if (loc.file.empty() && loc.line != 0) loc.file = name;
     return kernel;
   }
+  Status run_with_scalars(const std::vector<BufferEnv>& env, const machine::CtaRange& range,
+                          const std::vector<uint8_t*>& data);
   Status cover();
   void declare_buffers(machine::HazardTracker& tracker, const std::set<int>& tracked) const;
   // A load at a data-dependent address may read any element of its buffer: if the launch writes
@@ -232,6 +245,11 @@ class Launcher : public PreparedLaunch {
   Kernel real_, semantic_;
   Kernel stores_;  // the slice that writers_ runs
   std::unique_ptr<Writers> writers_;
+  struct {
+    std::vector<uint32_t> ctas;  // ascending
+    bool descending = false;
+    std::shared_ptr<const machine::Trace> trace;
+  } last_;
 };
 
 class EndlessObserver : public machine::Observer {
@@ -260,6 +278,24 @@ Result<std::optional<Endless>> Launcher::endless() {
   }
   if (!stats && stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
   return std::nullopt;
+}
+
+// Symbolic scalars take their values from `data`: the parameter block is another, and so is the
+// kernel.
+Status Launcher::run_with_scalars(const std::vector<BufferEnv>& env, const machine::CtaRange& range,
+                                  const std::vector<uint8_t*>& data) {
+  machine::Launch spec = spec_;
+  for (const machine::SymbolicParam& s : spec.constants.symbolic)
+    std::memcpy(spec.constants.params.data() + s.offset,
+                data[static_cast<size_t>(s.buffer)] + s.element * s.size, s.size);
+  spec.constants.symbolic.clear();
+  const program::Module& m = program_.modules[static_cast<size_t>(launch_.module)];
+  const std::string& text = m.real_ptx.empty() ? m.semantic_ptx : m.real_ptx;
+  ASSAY_TRY(const auto module, parse_cached(text, m.name));
+  ASSAY_TRY(const Kernel kernel, machine::decode(*module, launch_.kernel, spec.constants));
+  auto stats = machine::run_concrete(kernel, spec, env, range);
+  if (!stats) return tl::unexpected<Diag>(stats.error());
+  return {};
 }
 
 Status Launcher::cover() {

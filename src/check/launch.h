@@ -32,7 +32,9 @@ class PreparedLaunch {
   virtual Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements) = 0;
   // Traces of the semantic build (of the PTX, if there is no source).
   // descending: another legal schedule, in which the warps of a CTA run from the last to the first.
-  virtual Result<machine::Trace> trace(const std::vector<uint32_t>& ctas, bool descending) = 0;
+  // The last trace is kept and may serve again, so that the result may have more CTAs.
+  virtual Result<std::shared_ptr<const machine::Trace>> trace(const std::vector<uint32_t>& ctas,
+                                                              bool descending) = 0;
   // Races, bounds, initialisation: the real build's skeleton on these CTAs.
   virtual Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) = 0;

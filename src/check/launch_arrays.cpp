@@ -115,9 +115,8 @@ Status Reader::range(const toml::table& table, LaunchArray& out) const {
 
 Status Reader::init(const toml::table& table, LaunchArray& out) const {
   using program::Init;
-  out.init = out.role == ArrayRole::Out     ? Init::Poison
-             : out.role == ArrayRole::Const ? Init::Data
-                                            : Init::Symbolic;
+  const bool undefined = out.role == ArrayRole::Out || out.role == ArrayRole::Scratch;
+  out.init = undefined ? Init::Poison : out.role == ArrayRole::Const ? Init::Data : Init::Symbolic;
   if (const toml::node* node = table.get("init")) {
     ASSAY_TRY(std::string text, string(*node, "init"));
     if (text == "symbolic") {
@@ -130,6 +129,9 @@ Status Reader::init(const toml::table& table, LaunchArray& out) const {
       out.init = Init::Data;
     } else {
       return bad(*node, "init is \"{}\", must be symbolic, zero, poison or data", text);
+    }
+    if (out.role == ArrayRole::Scratch && out.init != Init::Zero && out.init != Init::Poison) {
+      return bad(*node, "init of a scratch array must be zero or poison");
     }
   }
   if (out.init == Init::Data) return data(table, out);
@@ -152,15 +154,14 @@ Result<LaunchArray> Reader::array(std::string_view name, const toml::node& node)
     if (!table->contains(key)) return bad(node, "array {} needs \"{}\"", name, key);
   }
   ASSAY_TRY(std::string role, string(*table->get("role"), "role"));
-  constexpr std::pair<std::string_view, ArrayRole> kRoles[] = {{"in", ArrayRole::In},
-                                                               {"param", ArrayRole::Param},
-                                                               {"const", ArrayRole::Const},
-                                                               {"out", ArrayRole::Out},
-                                                               {"inout", ArrayRole::InOut}};
+  constexpr std::pair<std::string_view, ArrayRole> kRoles[] = {
+      {"in", ArrayRole::In},   {"param", ArrayRole::Param}, {"const", ArrayRole::Const},
+      {"out", ArrayRole::Out}, {"inout", ArrayRole::InOut}, {"scratch", ArrayRole::Scratch}};
   const auto* row = std::find_if(std::begin(kRoles), std::end(kRoles),
                                  [&](const auto& r) { return r.first == role; });
   if (row == std::end(kRoles)) {
-    return bad(*table->get("role"), "role is \"{}\", must be in, param, const, out or inout", role);
+    return bad(*table->get("role"),
+               "role is \"{}\", must be in, param, const, out, inout or scratch", role);
   }
   out.role = row->second;
   ASSAY_TRY(std::string dtype, string(*table->get("dtype"), "dtype"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "check/launch_params.h"
 
@@ -60,10 +61,29 @@ Result<const ptx::Function*> find_kernel(const ptx::Module& module, const std::s
              known);
 }
 
+// Is the array a parameter of a launch of either side?
+bool named(const LaunchFile& file, const std::string& array) {
+  std::function<bool(const LaunchParam&)> is = [&](const LaunchParam& p) {
+    if (const auto* members = std::get_if<std::vector<LaunchParam>>(&p.what))
+      return std::any_of(members->begin(), members->end(), is);
+    const auto* name = std::get_if<std::string>(&p.what);
+    return name != nullptr && *name == array;
+  };
+  auto takes = [&](const KernelLaunch& l) {
+    return std::any_of(l.params.begin(), l.params.end(), is);
+  };
+  return std::any_of(file.launches.begin(), file.launches.end(), takes) ||
+         std::any_of(file.reference.begin(), file.reference.end(), takes);
+}
+
 class Builder {
  public:
-  Builder(const LaunchFile& file, program::Module module) : file_(file) {
+  Builder(const LaunchFile& file, program::Module module, LaunchSide side)
+      : file_(file),
+        launches_(side == LaunchSide::Reference && !file.reference.empty() ? file.reference
+                                                                           : file.launches) {
     program_.name = module.name;
+    module.functions = file.functions;
     program_.modules.push_back(std::move(module));
   }
 
@@ -77,6 +97,7 @@ class Builder {
   Status add_launch(const KernelLaunch& launch, const ptx::Module& ptx);
 
   const LaunchFile& file_;
+  const std::vector<KernelLaunch>& launches_;
   Program program_;
   launch::ParamWriter params_{file_, program_};
   uint64_t next_address_ = kFirstAddress;
@@ -142,17 +163,19 @@ Status Builder::add_arrays() {
       case ArrayRole::Out:
         buffer.role = array.init == Init::Symbolic ? Role::Input : Role::Temp;
         break;
+      case ArrayRole::Scratch:
+        break;
     }
     if (array.role == ArrayRole::Out) {
       program_.outputs.push_back(view);
-    } else {
+    } else if (array.role != ArrayRole::Scratch) {
       program_.arguments.push_back({array.name, view, source});
     }
     if (array.role == ArrayRole::InOut) program_.mutated.push_back(view);
     add_buffer(std::move(buffer));
   }
   if (program_.outputs.empty() && program_.mutated.empty()) {
-    return bad(file_.launches[0].loc, "no array has role out or inout: there is nothing to check");
+    return bad(launches_[0].loc, "no array has role out or inout: there is nothing to check");
   }
   return {};
 }
@@ -231,9 +254,10 @@ Result<Program> Builder::build() {
   ASSAY_CHECK(add_arrays());
   add_symbolic_scalars();
   ASSAY_CHECK(add_symbols(ptx));
-  for (const KernelLaunch& launch : file_.launches) ASSAY_CHECK(add_launch(launch, ptx));
+  for (const KernelLaunch& launch : launches_) ASSAY_CHECK(add_launch(launch, ptx));
   for (const LaunchArray& array : file_.arrays) {
-    if (array.symbol.empty() && params_.used().count(array.name) == 0) {
+    if (!array.symbol.empty() || params_.used().count(array.name) != 0) continue;
+    if (array.role == ArrayRole::Out || !named(file_, array.name)) {
       return bad(array.loc, "array {} is no parameter of any launch", array.name);
     }
   }
@@ -243,9 +267,9 @@ Result<Program> Builder::build() {
 
 }  // namespace
 
-Result<Program> launch_program(const LaunchFile& file, program::Module module) {
+Result<Program> launch_program(const LaunchFile& file, program::Module module, LaunchSide side) {
   if (file.launches.empty()) return fail(DiagKind::Invalid, "the launch file has no launch");
-  return Builder(file, std::move(module)).build();
+  return Builder(file, std::move(module), side).build();
 }
 
 }  // namespace assay::check

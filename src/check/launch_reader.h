@@ -69,12 +69,17 @@ class Reader {
   }
 
   Result<LaunchFile> file(const toml::table& root) const;
-  Result<KernelLaunch> launch(const toml::table& table, const toml::node& place) const;
+  // `base`: what the keys that are not given mean; without it, grid, block and params are needed.
+  Result<KernelLaunch> launch(const toml::table& table, const toml::node& place,
+                              const KernelLaunch* base = nullptr) const;
   Result<LaunchParam> param(const toml::node& node, int depth) const;
   Result<LaunchArray> array(std::string_view name, const toml::node& node) const;
   Result<LaunchScalar> scalar(std::string_view name, const toml::node& node) const;
 
  private:
+  Status launch_list(const toml::node& node, std::vector<KernelLaunch>& out) const;
+  Status reference(const toml::node& node, LaunchFile& out) const;
+  Status functions(const toml::node& node, LaunchFile& out) const;
   Status shape(const toml::table& table, LaunchArray& out) const;
   Status init(const toml::table& table, LaunchArray& out) const;
   Status range(const toml::table& table, LaunchArray& out) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "check/launch_reader.h"
+#include "machine/decode.h"
 
 namespace assay::check {
 
@@ -43,14 +44,16 @@ Result<LaunchParam> Reader::param(const toml::node& node, int depth) const {
   return out;
 }
 
-Result<KernelLaunch> Reader::launch(const toml::table& table, const toml::node& place) const {
+Result<KernelLaunch> Reader::launch(const toml::table& table, const toml::node& place,
+                                    const KernelLaunch* base) const {
   KernelLaunch out;
+  if (base != nullptr) out = *base;
   out.loc = loc(place);
   if (const toml::node* node = table.get("kernel")) {
     ASSAY_TRY(out.kernel, string(*node, "kernel"));
   }
   for (const char* key : {"grid", "block"}) {
-    if (!table.contains(key)) return bad(place, "a launch needs \"{}\"", key);
+    if (base == nullptr && !table.contains(key)) return bad(place, "a launch needs \"{}\"", key);
   }
   ASSAY_CHECK(dim3(table, "grid", out.grid));
   ASSAY_CHECK(dim3(table, "block", out.block));
@@ -64,9 +67,11 @@ Result<KernelLaunch> Reader::launch(const toml::table& table, const toml::node& 
     out.cooperative = node->as_boolean()->get();
   }
   const toml::node* params = table.get("params");
+  if (params == nullptr && base != nullptr) return out;
   if (params == nullptr || !params->is_array()) {
     return bad(params == nullptr ? place : *params, "a launch needs \"params\", a list");
   }
+  out.params.clear();
   for (const toml::node& item : *params->as_array()) {
     ASSAY_TRY(LaunchParam p, param(item, 0));
     out.params.push_back(std::move(p));
@@ -88,27 +93,62 @@ std::vector<std::pair<std::string_view, const toml::node*>> in_order(const toml:
 
 }  // namespace
 
+Status Reader::launch_list(const toml::node& node, std::vector<KernelLaunch>& out) const {
+  const auto* list = node.as_array();
+  if (list == nullptr) return bad(node, "launch must be a list of tables, [[launch]]");
+  for (const toml::node& item : *list) {
+    const auto* table = item.as_table();
+    if (table == nullptr) return bad(item, "launch must be a list of tables, [[launch]]");
+    ASSAY_CHECK(only(*table, kLaunchKeys));
+    ASSAY_TRY(KernelLaunch one, launch(*table, item));
+    out.push_back(std::move(one));
+  }
+  return {};
+}
+
+Status Reader::reference(const toml::node& node, LaunchFile& out) const {
+  const auto* table = node.as_table();
+  if (table == nullptr) return bad(node, "reference must be a table");
+  if (const toml::node* list = table->get("launch")) {
+    ASSAY_CHECK(only(*table, {"launch"}));
+    return launch_list(*list, out.reference);
+  }
+  ASSAY_CHECK(only(*table, kLaunchKeys));
+  if (out.launches.size() != 1) {
+    return bad(node, "beside several launches, the reference has its own, [[reference.launch]]");
+  }
+  ASSAY_TRY(KernelLaunch one, launch(*table, node, &out.launches[0]));
+  out.reference.push_back(std::move(one));
+  return {};
+}
+
+Status Reader::functions(const toml::node& node, LaunchFile& out) const {
+  const auto* table = node.as_table();
+  if (table == nullptr) return bad(node, "functions must be a table");
+  for (const auto& [name, entry] : in_order(*table)) {
+    ASSAY_TRY(std::string meaning, string(*entry, name));
+    if (machine::find_math_function(meaning) == nullptr) {
+      return bad(*entry, "\"{}\" is no function of CUDA's math library that Assay knows", meaning);
+    }
+    out.functions.emplace_back(name, std::move(meaning));
+  }
+  return {};
+}
+
 Result<LaunchFile> Reader::file(const toml::table& root) const {
   LaunchFile out;
-  bool several = root.contains("launch");
-  if (several) {
-    ASSAY_CHECK(only(root, {"launch", "arrays", "scalars"}));
-    const auto* list = root.get("launch")->as_array();
-    if (list == nullptr) return bad(*root.get("launch"), "launch must be [[launch]] tables");
-    for (const toml::node& node : *list) {
-      const auto* table = node.as_table();
-      if (table == nullptr) return bad(node, "launch must be [[launch]] tables");
-      ASSAY_CHECK(only(*table, kLaunchKeys));
-      ASSAY_TRY(KernelLaunch one, launch(*table, node));
-      out.launches.push_back(std::move(one));
-    }
+  if (const toml::node* list = root.get("launch")) {
+    ASSAY_CHECK(only(root, {"launch", "arrays", "scalars", "functions", "reference"}));
+    ASSAY_CHECK(launch_list(*list, out.launches));
   } else {
     std::vector<std::string_view> keys = kLaunchKeys;
-    keys.insert(keys.end(), {"arrays", "scalars"});
+    keys.insert(keys.end(), {"arrays", "scalars", "functions", "reference"});
     ASSAY_CHECK(only(root, keys));
     ASSAY_TRY(KernelLaunch one, launch(root, root));
     out.launches.push_back(std::move(one));
   }
+  if (const toml::node* node = root.get("reference")) ASSAY_CHECK(reference(*node, out));
+  if (const toml::node* node = root.get("functions")) ASSAY_CHECK(functions(*node, out));
   for (const char* section : {"arrays", "scalars"}) {
     const toml::node* node = root.get(section);
     if (node == nullptr) continue;

@@ -9,7 +9,7 @@
 //   params = ["x", "y", "n", 0.5]  # in order: names of arrays or scalars, numbers; a list in the
 //                                  # list is a struct passed by value, naturally aligned
 //   [arrays.x]
-//   role = "in"                # in, param, const, out, inout
+//   role = "in"                # in, param, const, out, inout, scratch
 //   dtype = "float32"
 //   shape = [16, 128]
 //   init = "symbolic"          # symbolic, zero, poison, data; default: in, inout, param symbolic,
@@ -21,7 +21,13 @@
 //   type = "i32"
 //   value = 2048               # or: symbolic = true
 //
-// Several launches: [[launch]] tables with the keys of the first part, run in order.
+//   [functions]                # functions without a body: what they compute
+//   my_exp = "expf"
+//   [reference]                # keys of the first part that differ for the reference
+//   block = 32
+//
+// Several launches: [[launch]] tables with the keys of the first part, run in order; of the
+// reference alone: [[reference.launch]].
 #include <string>
 #include <string_view>
 #include <variant>
@@ -32,7 +38,7 @@
 
 namespace assay::check {
 
-enum class ArrayRole : uint8_t { In, Param, Const, Out, InOut };
+enum class ArrayRole : uint8_t { In, Param, Const, Out, InOut, Scratch };
 
 struct LaunchArray {
   std::string name;
@@ -73,7 +79,10 @@ struct LaunchFile {
   std::vector<LaunchArray> arrays;  // in the order of the text, like scalars
   std::vector<LaunchScalar> scalars;
   std::vector<KernelLaunch> launches;
+  std::vector<KernelLaunch> reference;  // of the reference, where they differ; else empty
+  std::vector<std::pair<std::string, std::string>> functions;  // as program::Module::functions
 };
+enum class LaunchSide : uint8_t { Candidate, Reference };
 
 // Errors: Syntax (not TOML), Invalid (unknown key, wrong type, wrong count), each with its line.
 Result<LaunchFile> parse_launch(std::string_view text, const std::string& file);
@@ -82,6 +91,7 @@ Result<LaunchFile> parse_launch(std::string_view text, const std::string& file);
 // Program: buffers are the arrays in order, then symbolic scalars; arguments are all but outputs;
 // outputs are role out, mutated is role inout. Errors: Invalid, with the line in the launch file;
 // those of ptx::parse.
-Result<program::Program> launch_program(const LaunchFile& file, program::Module module);
+Result<program::Program> launch_program(const LaunchFile& file, program::Module module,
+                                        LaunchSide side = LaunchSide::Candidate);
 
 }  // namespace assay::check

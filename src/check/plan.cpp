@@ -66,19 +66,28 @@ Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPla
   LaunchPlan lp;
   lp.ctas.assign(ctas.begin(), ctas.end());
   ASSAY_TRY(lp.trace, launch.trace(lp.ctas, descending));
-  lp.marks = term::mark(lp.trace, [&](int buffer, int64_t e) {
+  lp.marks = term::mark(*lp.trace, [&](int buffer, int64_t e) {
     auto it = want.find(buffer);
     if (it == want.end()) return false;
     return e < 0 || it->second.contains(e);
   });
+  Wants stored;
   for (uint32_t k : lp.marks.stores) {
-    const auto& s = lp.trace.stores[k];
-    ElemSet one;
-    one.insert(s.element);
-    want[s.buffer].subtract(one);
+    const auto& s = lp.trace->stores[k];
+    stored[s.buffer].insert(s.element);
   }
-  term::marked_reads(lp.trace, lp.marks,
-                     [&](int buffer, Ty, int64_t e) { want[buffer].insert(e); });
+  for (const auto& [buffer, elements] : stored) want[buffer].subtract(elements);
+  int last = -1;
+  ElemSet* reads = nullptr;
+  term::marked_reads(*lp.trace, lp.marks, [&](int buffer, Ty, int64_t e) {
+    if (buffer != last) reads = &want[last = buffer];
+    reads->insert(e);
+  });
+  if (lp.marks.live.size() < lp.trace->nodes.size() / 4) {
+    term::CompactTrace small = term::compact(*lp.trace, lp.marks);
+    lp.trace = std::make_shared<const machine::Trace>(std::move(small.trace));
+    lp.marks = std::move(small.marks);
+  }
   plan.launch = std::move(lp);
   return {};
 }
@@ -106,8 +115,8 @@ Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending) {
     if (side.launches[s]) {
       ASSAY_CHECK(plan_launch(*side.launches[s], descending, want, step));
       if (step.launch) {
-        plan.live_nodes += step.launch->marks.live_nodes;
-        plan.warp_instructions += step.launch->trace.warp_instructions;
+        plan.live_nodes += step.launch->marks.live.size();
+        plan.warp_instructions += step.launch->trace->warp_instructions;
       }
     } else if (side.ops[s]) {
       plan_op(*side.ops[s], want, step);

@@ -3,6 +3,7 @@
 // the evaluation of a plan in a domain, forwards.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -16,7 +17,7 @@ using Wants = std::map<int, tensor::ElemSet>;  // buffer -> elements
 
 struct LaunchPlan {
   std::vector<uint32_t> ctas;
-  machine::Trace trace;
+  std::shared_ptr<const machine::Trace> trace;  // of these CTAs or more
   term::Marks marks;
 };
 
@@ -90,7 +91,7 @@ void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& sto
   for (size_t s = 0; s < last; ++s) {
     const StepPlan& step = plan.steps[s];
     if (step.launch) {
-      term::TraceEval<D>(domain, store).run(step.launch->trace, step.launch->marks, s + 1 == last);
+      term::TraceEval<D>(domain, store).run(*step.launch->trace, step.launch->marks, s + 1 == last);
     } else if (side.ops[s]) {
       const OpState& op = *side.ops[s];
       term::NestEval<D> eval(domain, store, op.buffers, op.types);

@@ -1,6 +1,8 @@
 #include "check/prove.h"
 
 #include <algorithm>
+#include <functional>
+#include <future>
 #include <set>
 
 namespace assay::check {
@@ -10,8 +12,6 @@ using term::Obligation;
 using term::Store;
 
 namespace {
-
-constexpr int kTrials = 2;
 
 void set_ranges(FieldDomain& domain, const Side& side) {
   for (const SymbolInfo& s : side.symbols) {
@@ -45,68 +45,101 @@ std::vector<Obligation> missing(const std::vector<Obligation>& c, const std::vec
   return out;
 }
 
+// What is compared, the same for every trial.
+struct Comparison {
+  const Side& candidate;
+  const Plan& c_plan;
+  const Side& reference;
+  const Plan& r_plan;
+  const std::vector<OutputPair>& pairs;
+  const std::vector<Positions>& positions;
+  uint64_t seed;
+};
+
+// One random point. state: per pair and position, 0 equal, 1 different, 2 undefined.
+struct Trial {
+  std::vector<std::vector<uint8_t>> state;
+  double error_bound = 0;
+  std::vector<Obligation> extra;  // of the first trial, like folds
+  std::vector<std::string> folds;
+};
+
+// Returns false where the point was unlucky: a division by zero.
+bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, uint64_t attempt,
+               Trial& out) {
+  FieldDomain::Settings settings;
+  settings.prime =
+      static_cast<int>((in.seed * 2 + static_cast<uint64_t>(trial)) % term::PrimePair::kCount);
+  settings.seed = in.seed * 1000 + static_cast<uint64_t>(trial) * 10 + attempt;
+  settings.with_exp = in.candidate.uses_exp || in.reference.uses_exp;
+  FieldDomain domain(settings, snapper);
+  set_ranges(domain, in.reference);
+  domain.record_obligations = trial == 0;
+  Store<FieldDomain> r_store(domain, in.reference.sources), c_store(domain, in.candidate.sources);
+  run_plan(in.reference, in.r_plan, domain, r_store);
+  std::vector<Obligation> r_needs;
+  r_needs.swap(domain.obligations);
+  run_plan(in.candidate, in.c_plan, domain, c_store);
+  if (domain.divisions_by_zero != 0 && attempt < 3) return false;
+  if (trial == 0) {
+    out.extra = missing(domain.obligations, r_needs, domain.primes().p.p);
+    out.folds = domain.folds;
+  }
+  out.state.resize(in.pairs.size());
+  for (size_t k = 0; k < in.pairs.size(); ++k) {
+    const OutputPair& pair = in.pairs[k];
+    for (const int64_t position : in.positions[k]) {
+      const auto c = c_store.load1(pair.candidate.buffer, pair.candidate.element(position));
+      const auto r = r_store.load1(pair.reference.buffer, pair.reference.element(position));
+      // A store at an index of unknown form may have gone anywhere.
+      const bool undefined = c.v <= -3 || r.v <= -3 || domain.unknown_scatters != 0;
+      out.state[k].push_back(undefined ? 2 : c.v != r.v ? 1 : 0);
+    }
+  }
+  // Degree of the image polynomials: at most the number of operations of the larger cone.
+  // A constant recognised by rational reconstruction is one by chance with odds 2^-29.
+  out.error_bound =
+      domain.error_bound(
+          std::max(1.0, static_cast<double>(in.c_plan.live_nodes + in.r_plan.live_nodes)) * 64) +
+      static_cast<double>(domain.rational_laws) * 0x1p-29;
+  return true;
+}
+
 }  // namespace
 
 ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& reference,
                          const Plan& r_plan, const std::vector<OutputPair>& pairs,
                          const std::vector<Positions>& positions, const term::Snapper& snapper,
-                         uint64_t seed) {
+                         uint64_t seed, int jobs) {
+  const Comparison in{candidate, c_plan, reference, r_plan, pairs, positions, seed};
+  auto run = [&in](const term::Snapper& snaps, int trial) {
+    Trial out;
+    for (uint64_t attempt = 0; !run_trial(in, snaps, trial, attempt, out); ++attempt) {
+    }
+    return out;
+  };
+  // The second trial meets the same literals as the first, which notes them for the report.
+  const term::Snapper copy = snapper;
+  auto second =
+      std::async(jobs > 1 ? std::launch::async : std::launch::deferred, run, std::cref(copy), 1);
+  const Trial trials[] = {run(snapper, 0), second.get()};
   ImageDiff diff;
   diff.equal.resize(pairs.size());
   diff.differ.resize(pairs.size());
   diff.undefined.resize(pairs.size());
-  std::vector<std::vector<uint8_t>> state(pairs.size());  // 0 equal, 1 differs, 2 undefined
-  for (size_t k = 0; k < pairs.size(); ++k) state[k].assign(positions[k].size(), 0);
-  for (int trial = 0; trial < kTrials; ++trial) {
-    for (uint64_t attempt = 0; attempt < 4; ++attempt) {
-      FieldDomain::Settings settings;
-      settings.prime =
-          static_cast<int>((seed * 2 + static_cast<uint64_t>(trial)) % term::PrimePair::kCount);
-      settings.seed = seed * 1000 + static_cast<uint64_t>(trial) * 10 + attempt;
-      settings.with_exp = candidate.uses_exp || reference.uses_exp;
-      FieldDomain domain(settings, snapper);
-      set_ranges(domain, reference);
-      domain.record_obligations = trial == 0;
-      Store<FieldDomain> r_store(domain, reference.sources), c_store(domain, candidate.sources);
-      run_plan(reference, r_plan, domain, r_store);
-      std::vector<Obligation> r_needs;
-      r_needs.swap(domain.obligations);
-      run_plan(candidate, c_plan, domain, c_store);
-      if (domain.divisions_by_zero != 0 && attempt < 3) continue;  // an unlucky point: draw again
-      if (trial == 0) {
-        diff.extra = missing(domain.obligations, r_needs, domain.primes().p.p);
-        diff.folds = domain.folds;
-      }
-      for (size_t k = 0; k < pairs.size(); ++k) {
-        for (size_t j = 0; j < positions[k].size(); ++j) {
-          const auto c =
-              c_store.load1(pairs[k].candidate.buffer, pairs[k].candidate.element(positions[k][j]));
-          const auto r =
-              r_store.load1(pairs[k].reference.buffer, pairs[k].reference.element(positions[k][j]));
-          // A store at an index of unknown form may have gone anywhere.
-          if (c.v <= -3 || r.v <= -3 || domain.unknown_scatters != 0)
-            state[k][j] = 2;
-          else if (c.v != r.v && state[k][j] == 0)
-            state[k][j] = 1;
-        }
-      }
-      // Degree of the image polynomials: at most the number of operations of the larger cone.
-      // A constant recognised by rational reconstruction is one by chance with odds 2^-29.
-      diff.error_bound = std::max(
-          diff.error_bound,
-          domain.error_bound(
-              std::max(1.0, static_cast<double>(c_plan.live_nodes + r_plan.live_nodes)) * 64) +
-              static_cast<double>(domain.rational_laws) * 0x1p-29);
-      break;
+  diff.extra = trials[0].extra;
+  diff.folds = trials[0].folds;
+  const double bound = std::max(trials[0].error_bound, trials[1].error_bound);
+  diff.error_bound = bound * bound;
+  for (size_t k = 0; k < pairs.size(); ++k) {
+    for (size_t j = 0; j < positions[k].size(); ++j) {
+      const uint8_t state = std::max(trials[0].state[k][j], trials[1].state[k][j]);
+      (state == 0   ? diff.equal
+       : state == 1 ? diff.differ
+                    : diff.undefined)[k]
+          .push_back(positions[k][j]);
     }
   }
-  diff.error_bound = diff.error_bound * diff.error_bound;
-  for (size_t k = 0; k < pairs.size(); ++k)
-    for (size_t j = 0; j < positions[k].size(); ++j)
-      (state[k][j] == 0   ? diff.equal
-       : state[k][j] == 1 ? diff.differ
-                          : diff.undefined)[k]
-          .push_back(positions[k][j]);
   return diff;
 }
 

@@ -20,6 +20,6 @@ struct ImageDiff {
 ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& reference,
                          const Plan& r_plan, const std::vector<OutputPair>& pairs,
                          const std::vector<Positions>& positions, const term::Snapper& snapper,
-                         uint64_t seed);
+                         uint64_t seed, int jobs = 1);
 
 }  // namespace assay::check

@@ -11,6 +11,12 @@
 namespace assay::check {
 namespace {
 
+// Inputs to try at one location: of large cones only some, whatever the machine's speed.
+size_t affordable(const QualityRequest& rq, size_t least) {
+  constexpr size_t kNodes = 300'000;
+  return std::max(least, kNodes / std::max<size_t>(1, rq.c_plan.live_nodes + rq.r_plan.live_nodes));
+}
+
 std::string place(const QualityRequest& rq) {
   return fmt::format("{}[{}]", rq.pair.name,
                      fmt::join(unravel(rq.position, rq.pair.reference.shape), ", "));
@@ -41,8 +47,9 @@ void accuracy_findings(const QualityRequest& rq, std::vector<Finding>& findings)
   const double u = unit_roundoff(rq.pair.reference.dtype);
   double worst = 0;
   std::string text;
+  size_t left = affordable(rq, 3);
   for (const Experiment& e : rounding_experiments(rq.reference.symbols, rq.seed + 300)) {
-    if (Clock::now() > rq.deadline) break;
+    if (left-- == 0 || Clock::now() > rq.deadline) break;
     const ExactValue r =
         exact_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e, rq.snapper);
     if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;
@@ -71,44 +78,64 @@ void accuracy_findings(const QualityRequest& rq, std::vector<Finding>& findings)
     findings.push_back({"accuracy", worst > 1e-3 ? Severity::High : Severity::Medium, text, {}});
 }
 
+namespace {
+
+// Elements of a symbol that feed the location, ascending.
+std::vector<int64_t> cone_of(const QualityRequest& rq, uint64_t symbol) {
+  std::vector<int64_t> cone;
+  for (const auto& [buffer, set] : rq.r_plan.support) {
+    const auto& source = rq.reference.sources[static_cast<size_t>(buffer)];
+    if (source.kind == term::Source::Kind::Symbol && source.symbol == symbol)
+      set.for_each([&](int64_t x) { cone.push_back(x); });
+  }
+  return cone;
+}
+
+}  // namespace
+
+// The last, first and middle element of the cone, then all of it.
 void special_value_findings(const QualityRequest& rq, std::vector<Finding>& findings) {
   if (!program::dtype_is_float(rq.pair.reference.dtype)) return;
   const std::pair<double, const char*> specials[] = {
       {NAN, "NaN"}, {INFINITY, "inf"}, {-INFINITY, "-inf"}, {-0.0, "-0"}, {1e-40, "a subnormal"}};
-  int tried = 0, differing = 0;
-  std::string first;
+  struct Cone {
+    const SymbolInfo* symbol;
+    std::vector<int64_t> elements;
+  };
+  std::vector<Cone> cones;
   for (const SymbolInfo& s : rq.reference.symbols) {
     if (!program::dtype_is_float(s.dtype) || s.is_parameter) continue;
-    std::vector<int64_t> cone;
-    for (const auto& [buffer, set] : rq.r_plan.support) {
-      const auto& source = rq.reference.sources[static_cast<size_t>(buffer)];
-      if (source.kind == term::Source::Kind::Symbol && source.symbol == s.symbol)
-        set.for_each([&](int64_t x) { cone.push_back(x); });
-    }
-    if (cone.empty()) continue;
-    for (const auto& [value, name] : specials) {
-      for (int where = 0; where < 4; ++where) {
-        if (Clock::now() > rq.deadline || (where == 3 && cone.size() > 4096)) break;
-        Experiment e(rq.reference.symbols, rq.seed + 900);
-        if (where < 3) {
-          e.override_value(s.symbol, cone[(cone.size() - 1) * static_cast<size_t>(where) / 2],
-                           value);
-        } else {
-          for (int64_t x : cone) e.override_value(s.symbol, x, value);
-        }
-        const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
-        const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
-        ++tried;
-        const bool same = std::isnan(ri)   ? std::isnan(ci)
-                          : std::isinf(ri) ? ci == ri
-                                           : std::isfinite(ci);
-        if (same) continue;
-        if (differing++ == 0)
-          first = fmt::format("{} in {}: the candidate gives {}, the reference {} at {}", name,
-                              s.name, ci, ri, place(rq));
-      }
-    }
+    std::vector<int64_t> elements = cone_of(rq, s.symbol);
+    if (!elements.empty()) cones.push_back({&s, std::move(elements)});
   }
+  const Experiment base(rq.reference.symbols, rq.seed + 900);
+  const size_t most = affordable(rq, 3);
+  size_t tried = 0, differing = 0;
+  std::string first;
+  auto attempt = [&](const Cone& cone, int where, double value, const char* name) {
+    const auto& x = cone.elements;
+    if (tried >= most || Clock::now() > rq.deadline || (where == 3 && x.size() > 4096)) return;
+    Experiment e = base;
+    if (where < 3) {
+      const size_t at = where == 0 ? x.size() - 1 : where == 1 ? 0 : (x.size() - 1) / 2;
+      e.override_value(cone.symbol->symbol, x[at], value);
+    } else {
+      for (int64_t each : x) e.override_value(cone.symbol->symbol, each, value);
+    }
+    const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
+    const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+    ++tried;
+    const bool same = std::isnan(ri)   ? std::isnan(ci)
+                      : std::isinf(ri) ? ci == ri
+                                       : std::isfinite(ci);
+    if (same) return;
+    if (differing++ == 0)
+      first = fmt::format("{} in {}: the candidate gives {}, the reference {} at {}", name,
+                          cone.symbol->name, ci, ri, place(rq));
+  };
+  for (int where = 0; where < 4; ++where)
+    for (const auto& [value, name] : specials)
+      for (const Cone& cone : cones) attempt(cone, where, value, name);
   if (differing > 0)
     findings.push_back({"special-value",
                         Severity::Low,

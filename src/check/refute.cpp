@@ -216,12 +216,11 @@ std::vector<double> boundaries_of(const Side& side, const Plan& plan) {
   };
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     if (plan.steps[s].launch) {
-      const auto& t = plan.steps[s].launch->trace;
-      const auto& marks = plan.steps[s].launch->marks;
-      for (machine::NodeId id = 1; id < t.nodes.size() && found.size() < 64; ++id) {
+      const machine::Trace& t = *plan.steps[s].launch->trace;
+      for (const machine::NodeId id : plan.steps[s].launch->marks.live) {
+        if (found.size() >= 64) break;
         const auto& op = t.ops[t.nodes[id].op];
-        if (marks.lanes[id] == 0 || op.kind != machine::NodeKind::Apply || !interesting(op.fn) ||
-            !is_float(op.type))
+        if (op.kind != machine::NodeKind::Apply || !interesting(op.fn) || !is_float(op.type))
           continue;
         for (machine::NodeId arg : {t.nodes[id].a, t.nodes[id].b})
           if (t.ops[t.nodes[arg].op].kind == machine::NodeKind::ConstAll)

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <exception>
 
@@ -30,6 +31,9 @@ int run_main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Arrays of a megabyte and more go back to the system when they are freed: left alone, glibc
+  // raises this threshold with each of them, and keeps them.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   try {
     return run_main(argc, argv);
   } catch (const std::exception& error) {

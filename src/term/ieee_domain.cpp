@@ -22,7 +22,7 @@ int64_t as_signed(Ty type, uint64_t v) {
 
 void IeeeDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row* b, const Row* c,
                        const Row* d, Row& out, uint32_t mask) const {
-  (void)mask;
+  if (mask == 0) return clear(out);
   const int arity = info(fn).arity;
   uint32_t undef = a->undef;
   if (fn == Fn::Select) {
@@ -32,10 +32,13 @@ void IeeeDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row
     if (arity > 1) undef |= b->undef;
     if (arity > 2) undef |= c->undef;
   }
+  // Groups of eight lanes that hold wanted ones: the cone of one location is one lane wide.
+  const int lo = __builtin_ctz(mask) & ~7, hi = (39 - __builtin_clz(mask)) & ~7;
   alignas(64) uint64_t r[kRow];
-  ieee_apply(fn, type, mods, a->v, b != nullptr ? b->v : nullptr, c != nullptr ? c->v : nullptr,
-             d != nullptr ? d->v : nullptr, r, kRow);
-  for (int l = 0; l < kRow; ++l) out.v[l] = r[l];
+  ieee_apply(fn, type, mods, a->v + lo, b != nullptr ? b->v + lo : nullptr,
+             c != nullptr ? c->v + lo : nullptr, d != nullptr ? d->v + lo : nullptr, r + lo,
+             hi - lo);
+  for (int l = lo; l < hi; ++l) out.v[l] = r[l];
   out.undef = undef;
 }
 

@@ -1,5 +1,7 @@
 #include "term/trace_eval.h"
 
+#include <algorithm>
+
 namespace assay::term {
 
 using machine::NodeId;
@@ -23,15 +25,37 @@ Fn atomic_fn(machine::AtomKind kind, Ty type) {
   }
 }
 
+namespace {
+
+// The row of a node is free again behind its last use, but not yet for the node that is that use:
+// no result lies over an operand.
+void assign_rows(const machine::Trace& t, std::vector<NodeId>& last_use, Marks& m) {
+  m.slot.assign(t.nodes.size(), 0);
+  std::vector<uint32_t> free;
+  for (const NodeId id : m.live) {
+    if (free.empty()) free.push_back(m.slots++);
+    m.slot[id] = free.back();
+    free.pop_back();
+    for_operands(t, t.nodes[id], [&](NodeId arg) {
+      if (arg == machine::kNoNode || last_use[arg] != id) return;
+      free.push_back(m.slot[arg]);
+      last_use[arg] = 0;  // an operand may stand twice
+    });
+  }
+  m.slots = std::max(m.slots, 1u);
+}
+
+}  // namespace
+
 Marks mark(const machine::Trace& t, const WantFn& wanted) {
   constexpr uint32_t kOutput = 0xffffffffu;
   Marks m;
   m.lanes.assign(t.nodes.size(), 0);
-  m.last_use.assign(t.nodes.size(), 0);
+  std::vector<NodeId> last_use(t.nodes.size(), 0);
   auto root = [&](NodeId node, uint32_t lanes) {
     if (node == machine::kNoNode) return;
     m.lanes[node] |= lanes;
-    m.last_use[node] = kOutput;
+    last_use[node] = kOutput;
   };
   for (uint32_t k = 0; k < t.stores.size(); ++k) {
     const auto& s = t.stores[k];
@@ -56,12 +80,12 @@ Marks mark(const machine::Trace& t, const WantFn& wanted) {
   for (NodeId id = static_cast<NodeId>(t.nodes.size()); id-- > 1;) {
     const uint32_t lanes = m.lanes[id];
     if (lanes == 0) continue;
-    ++m.live_nodes;
+    m.live.push_back(id);
     const machine::Node& n = t.nodes[id];
     auto use = [&](NodeId arg, uint32_t mask) {
       if (arg == machine::kNoNode || mask == 0) return;
       m.lanes[arg] |= mask;
-      if (m.last_use[arg] == 0) m.last_use[arg] = id;
+      if (last_use[arg] == 0) last_use[arg] = id;
     };
     switch (t.ops[n.op].kind) {
       case NodeKind::Gather: {
@@ -92,12 +116,13 @@ Marks mark(const machine::Trace& t, const WantFn& wanted) {
         break;
     }
   }
+  std::reverse(m.live.begin(), m.live.end());
+  assign_rows(t, last_use, m);
   return m;
 }
 
 void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
-  for (NodeId id = 1; id < t.nodes.size(); ++id) {
-    if (m.lanes[id] == 0) continue;
+  for (const NodeId id : m.live) {
     const machine::Node& n = t.nodes[id];
     const NodeKind kind = t.ops[n.op].kind;
     if (kind == NodeKind::Input) {

@@ -12,16 +12,25 @@
 
 namespace assay::term {
 
-// Which stores of a trace are wanted; everything they need is marked.
+// Which stores of a trace are wanted; everything they need is marked. A row is used again after the
+// last use of its value; an operand that is not marked has row 0, whose contents mean nothing.
 struct Marks {
-  std::vector<uint32_t> lanes;     // per node: lanes that feed a wanted location
-  std::vector<uint32_t> last_use;  // per node: the last node that reads it; UINT32_MAX: an output
+  std::vector<uint32_t> lanes;                   // per node: lanes that feed a wanted location
+  std::vector<machine::NodeId> live;             // nodes with lanes, ascending
+  std::vector<uint32_t> slot;                    // per node: the row that holds its value
   std::vector<uint32_t> stores, atoms, indexed;  // wanted entries of the trace
-  uint64_t live_nodes = 0;
+  uint32_t slots = 0;
 };
 
 using WantFn = std::function<bool(int buffer, int64_t element)>;
 Marks mark(const machine::Trace& trace, const WantFn& wanted);
+
+// The marked nodes alone, with what is wanted of the stores; of conflicts and faults nothing.
+struct CompactTrace {
+  machine::Trace trace;
+  Marks marks;
+};
+CompactTrace compact(const machine::Trace& trace, const Marks& marks);
 
 // Elements that the marked nodes read from buffers: calls back with (buffer, type, element).
 // Lookups report every element in [lo, hi).
@@ -43,34 +52,18 @@ class TraceEval {
 
  private:
   const Row& value(machine::NodeId id) const { return rows_[slot_[id]]; }
-  uint32_t take() {
-    if (free_.empty()) {
-      rows_.emplace_back();
-      return static_cast<uint32_t>(rows_.size() - 1);
-    }
-    const uint32_t s = free_.back();
-    free_.pop_back();
-    return s;
-  }
-  void release(machine::NodeId id, machine::NodeId at, const Marks& marks) {
-    if (id != machine::kNoNode && marks.last_use[id] == at && slot_[id] != kNone) {
-      free_.push_back(slot_[id]);
-      slot_[id] = kNone;
-    }
-  }
   void eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id, uint32_t mask,
             Row& out);
   void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
   void commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores, uint32_t atoms);
   void commit(const machine::Trace& t, const Marks& marks);
 
-  static constexpr uint32_t kNone = 0xffffffffu;
   static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
   std::vector<uint32_t>::const_iterator next_store_, next_atom_;
   D& domain_;
   Store<D>& store_;
   std::deque<Row> rows_;
-  std::vector<uint32_t> slot_, free_;
+  const uint32_t* slot_ = nullptr;
 };
 
 // Calls f(operand id) for every operand of a node.
@@ -113,9 +106,8 @@ void for_operands(const machine::Trace& t, const machine::Node& n, F&& f) {
 
 template <class D>
 void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
-  slot_.assign(t.nodes.size(), kNone);
-  free_.clear();
-  rows_.clear();
+  slot_ = marks.slot.data();
+  rows_.resize(marks.slots);
   next_store_ = marks.stores.begin();
   next_atom_ = marks.atoms.begin();
   // A load at a symbolic address reads the store: it must not see what this launch writes.
@@ -124,21 +116,14 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
     if (last) domain_.keep_facts();
   auto end = t.ctas.begin();
   DeadlineCheck late;
-  for (machine::NodeId id = 1; id < t.nodes.size(); ++id) {
+  for (const machine::NodeId id : marks.live) {
     for (; early && end != t.ctas.end() && end->nodes <= id; ++end) {
       commit_until(t, marks, end->stores, end->atoms);
       if constexpr (kForgets)
         if (last) domain_.forget_facts();
     }
-    const uint32_t mask = marks.lanes[id];
-    if (mask == 0) continue;
     late();
-    const uint32_t slot = take();
-    Row& out = rows_[slot];
-    slot_[id] = slot;
-    const machine::Node& n = t.nodes[id];
-    eval(t, n, id, mask, out);
-    for_operands(t, n, [&](machine::NodeId arg) { release(arg, id, marks); });
+    eval(t, t.nodes[id], id, marks.lanes[id], rows_[slot_[id]]);
   }
   commit(t, marks);
 }

@@ -199,6 +199,105 @@ TEST(LaunchProgram, SymbolicScalarIsAnInput) {
   EXPECT_EQ(p->arguments.back().name, "alpha");
 }
 
+constexpr const char* kSides = R"(
+kernel = "scale"
+grid = 2
+block = 32
+dynamic_smem = 64
+params = ["y", "x", 7, "a"]
+
+[reference]
+block = 64
+params = ["y", "z", 7, 0.5]
+
+[functions]
+my_exp = "expf"
+
+[arrays.y]
+role = "out"
+dtype = "f32"
+shape = [64]
+
+[arrays.x]
+role = "in"
+dtype = "f32"
+shape = [64]
+
+[arrays.z]
+role = "scratch"
+dtype = "f32"
+shape = [64]
+
+[scalars.a]
+type = "f32"
+symbolic = true
+)";
+
+TEST(LaunchProgram, TheReferenceMayLaunchDifferently) {
+  auto f = parse_launch(kSides, "L.toml");
+  ASSERT_TRUE(f) << f.error().message;
+  auto c = launch_program(*f, module(), LaunchSide::Candidate);
+  auto r = launch_program(*f, module(), LaunchSide::Reference);
+  ASSERT_TRUE(c) << c.error().message;
+  ASSERT_TRUE(r) << r.error().message;
+  const auto& cl = std::get<LaunchStep>(c->steps[0].what);
+  const auto& rl = std::get<LaunchStep>(r->steps[0].what);
+  EXPECT_EQ(cl.block[0], 32u);
+  EXPECT_EQ(rl.block[0], 64u);
+  EXPECT_EQ(rl.grid[0], 2u);  // not given: as the candidate
+  EXPECT_EQ(rl.dynamic_smem, 64u);
+  EXPECT_EQ(cl.slots[1].buffer, 1);
+  EXPECT_EQ(rl.slots[1].buffer, 2);
+  // Both have the same buffers and arguments; scratch is none of them.
+  ASSERT_EQ(c->arguments.size(), 2u);
+  ASSERT_EQ(r->arguments.size(), 2u);
+  EXPECT_EQ(c->outputs.size(), 1u);
+  EXPECT_TRUE(c->mutated.empty());
+  EXPECT_EQ(c->buffers[2].role, Role::Temp);
+  EXPECT_EQ(c->buffers[2].init, Init::Poison);
+  EXPECT_EQ(c->modules[0].functions,
+            (std::vector<std::pair<std::string, std::string>>{{"my_exp", "expf"}}));
+}
+
+TEST(LaunchProgram, SeveralLaunchesOfTheReference) {
+  const std::string one = "kernel = \"scale\"\ngrid = 1\nblock = 1\nparams = [\"y\", 0, 1, 1.0]\n";
+  const std::string arrays = "[arrays.y]\nrole = \"out\"\ndtype = \"f32\"\nshape = [1]\n";
+  auto f = parse_launch("[[launch]]\n" + one + "[[reference.launch]]\n" + one +
+                            "[[reference.launch]]\n" + one + arrays,
+                        "L.toml");
+  ASSERT_TRUE(f) << f.error().message;
+  EXPECT_EQ(f->launches.size(), 1u);
+  EXPECT_EQ(f->reference.size(), 2u);
+  f = parse_launch(
+      "[[launch]]\n" + one + "[[launch]]\n" + one + "[reference]\nblock = 2\n" + arrays, "L.toml");
+  ASSERT_FALSE(f);
+  EXPECT_NE(f.error().message.find("[[reference.launch]]"), std::string::npos);
+}
+
+TEST(LaunchProgram, MistakesBetweenTheSidesAreNamed) {
+  auto error = [](const std::string& from, const std::string& to) {
+    std::string text = kSides;
+    text.replace(text.find(from), from.size(), to);
+    auto f = parse_launch(text, "L.toml");
+    if (!f) return f.error().message;
+    for (LaunchSide side : {LaunchSide::Candidate, LaunchSide::Reference}) {
+      auto p = launch_program(*f, module(), side);
+      if (!p) return p.error().message;
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error("grid = 2", "grid = 3"), "no error");
+  EXPECT_NE(error("expf", "expo").find("\"expo\" is no function"), std::string::npos);
+  EXPECT_NE(error("block = 64", "blocks = 64").find("unknown key"), std::string::npos);
+  EXPECT_NE(error("\"y\", \"z\", 7", "\"x\", \"z\", 7").find("array y is no parameter"),
+            std::string::npos);
+  EXPECT_NE(error("\"z\", 7, 0.5", "\"x\", 7, 0.5").find("array z is no parameter"),
+            std::string::npos);
+  EXPECT_NE(error("role = \"scratch\"", "role = \"scratch\"\ninit = \"symbolic\"")
+                .find("scratch array must be zero or poison"),
+            std::string::npos);
+}
+
 TEST(LaunchProgram, MistakesAreNamed) {
   auto message = [](const LaunchFile& f) {
     auto p = launch_program(f, module());
