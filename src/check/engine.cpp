@@ -217,7 +217,7 @@ class ShapeCheck {
       for (const program::SymbolicScalar& scalar : side->program->scalars)
         if (scalar.expression != "identity(" + scalar.name + ")")  // an argument of its own
           add_once(fmt::format("{}the host computes {} = {} (fitted by probing)", who, scalar.name,
-                             scalar.expression));
+                               scalar.expression));
       for (const program::Module& m : side->program->modules)
         if (m.semantic_ptx.empty())
           add_once(m.name + ": PTX alone; there is no real build to compare with");
