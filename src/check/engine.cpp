@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/deadline.h"
+#include "check/alike.h"
 #include "check/check.h"
 #include "check/defects.h"
 #include "check/local.h"
@@ -301,17 +302,21 @@ class ShapeCheck {
       std::sort(open.begin(), open.end());
       if (open.empty()) continue;
       const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
-      bool refuted = false, settled = true;
+      std::map<int64_t, int64_t> done;
+      bool refuted = false, open_end = false;
       for (int64_t position : picks) {
         const size_t before = out_.results.size();
-        settled = examine_one(k, position, true) && settled;
+        const bool proved = examine_one(k, position, true);
+        done[position] = proved ? -1 : static_cast<int64_t>(before);
         refuted = refuted || (out_.results.size() > before &&
                               out_.results.back().kind == VerdictKind::Refuted);
-        if (!given_ && !settled) break;  // of an altered shape only a refutation counts
+        // Of an altered shape nothing else is asked than a refutation, or an approximation of all.
+        open_end = !proved && out_.results.back().kind != VerdictKind::Approximation;
+        if (!given_ && open_end) break;
       }
       if (refuted) continue;
-      if (given_ || settled) {
-        examine_rest(k, open, picks);
+      if (given_ || !open_end) {
+        examine_rest(k, open, done);
       } else if (open.size() > 1) {
         not_examined(k, open.size() - 1);
       }
@@ -319,25 +324,61 @@ class ShapeCheck {
     return {};
   }
 
-  void examine_rest(size_t k, const Positions& open, const std::set<int64_t>& picks) {
-    std::map<std::pair<VerdictKind, std::string>, size_t>
-        groups;  // results that say the same are one
+  // done: positions looked at, with the index of their result, or -1: proved. Of locations whose
+  // formulas are alike one is looked at.
+  void examine_rest(size_t k, const Positions& open, const std::map<int64_t, int64_t>& done) {
+    std::map<std::pair<VerdictKind, std::string>, int64_t>
+        said;  // results that say the same are one
     uint64_t late = 0;
-    for (int64_t position : open) {
-      if (picks.count(position) != 0) continue;
-      if (late != 0 || Clock::now() > budget_.deadline) {
-        ++late;
+    for (const Positions& group : alike_positions(k, open)) {
+      std::optional<int64_t> result;
+      uint64_t rest = 0;
+      for (int64_t position : group) {
+        auto known = done.find(position);
+        if (known == done.end())
+          ++rest;
+        else
+          result = known->second;
+      }
+      if (rest == 0) continue;
+      if (!result && (late != 0 || Clock::now() > budget_.deadline)) {
+        late += rest;
         continue;
       }
-      const size_t before = out_.results.size();
-      if (examine_one(k, position, false) || out_.results.size() == before) continue;
-      const LocationResult& r = out_.results.back();
-      auto [group, fresh] = groups.try_emplace({r.kind, r.cls}, before);
-      if (fresh) continue;
-      ++out_.results[group->second].count;
-      out_.results.resize(before);
+      if (!result) {
+        const auto before = static_cast<int64_t>(out_.results.size());
+        result = -1;
+        --rest;
+        if (!examine_one(k, group.front(), false)) {
+          const LocationResult& r = out_.results.back();
+          auto [known, fresh] = said.try_emplace({r.kind, r.cls}, before);
+          result = known->second;
+          if (!fresh) {
+            out_.results.pop_back();
+            ++rest;
+          }
+        }
+      }
+      if (*result < 0)
+        out_.outputs[k].proved += rest;
+      else
+        out_.results[static_cast<size_t>(*result)].count += rest;
     }
     if (late != 0) not_examined(k, late);
+  }
+
+  std::vector<Positions> alike_positions(size_t k, const Positions& open) {
+    constexpr size_t kFew = 16;  // not worth a plan of their own
+    if (open.size() > kFew) {
+      std::vector<Positions> all(pairs_.size());
+      all[k] = open;
+      auto c_plan = make_plan(candidate_, wants_of(pairs_, all, true));
+      auto r_plan = make_plan(reference_, wants_of(pairs_, all, false));
+      if (c_plan && r_plan) return alike(candidate_, *c_plan, reference_, *r_plan, pairs_[k], open);
+    }
+    std::vector<Positions> alone;
+    for (int64_t position : open) alone.push_back({position});
+    return alone;
   }
 
   void not_examined(size_t k, uint64_t count) {
