@@ -358,7 +358,7 @@ def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:
     ref.write_text(REFERENCES["relu"])
     code = (
         "import sys; sys.modules['torch'] = None; from assay import export; "
-        f"sys.exit(export.main([{str(ref)!r}, '-o', {str(out)!r}, '--no-cache']))"
+        f"sys.exit(export.main([{str(ref)!r}, '-o', {str(out)!r}]))"
     )
     environment = {"PYTHONPATH": str(ROOT / "python")}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
