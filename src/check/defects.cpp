@@ -86,20 +86,26 @@ Status Defects::unwritten() {
   return {};
 }
 
+Status Defects::outside() {
+  for (const auto& launch : side_.launches) {
+    if (!launch) continue;
+    ASSAY_TRY(const Coverage* cover, launch->coverage());
+    if (cover->out_of_bounds == 0) continue;
+    LocationResult r;
+    r.kind = VerdictKind::Refuted;
+    r.cls = "out-of-bounds";
+    r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
+    r.loc = launch->real_source(cover->out_of_bounds_pc);
+    r.count = cover->out_of_bounds;
+    r.witness = any_input("the store addresses of the whole grid");
+    results_.push_back(std::move(r));
+  }
+  return {};
+}
+
 Status Defects::hazards(const Plan& plan) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     if (!side_.launches[s]) continue;
-    ASSAY_TRY(const Coverage* cover, side_.launches[s]->coverage());
-    if (cover->out_of_bounds != 0) {
-      LocationResult r;
-      r.kind = VerdictKind::Refuted;
-      r.cls = "out-of-bounds";
-      r.reason = fmt::format("{} threads write outside every buffer", cover->out_of_bounds);
-      r.loc = side_.launches[s]->real_source(cover->out_of_bounds_pc);
-      r.count = cover->out_of_bounds;
-      r.witness = any_input("the store addresses of the whole grid");
-      results_.push_back(std::move(r));
-    }
     if (!plan.steps[s].launch) continue;
     ASSAY_CHECK(side_.launches[s]->hazards(plan.steps[s].launch->ctas, findings_, results_));
   }

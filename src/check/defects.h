@@ -31,6 +31,7 @@ class Defects {
 
   void recorded(bool with_notes);  // what the recorder saw
   Status unwritten();
+  Status outside();  // stores outside every buffer, also where no trace succeeds
   Status hazards(const Plan& plan);
   // A race in the cone: two legal schedules with different values decide; where something else has
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.

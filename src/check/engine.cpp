@@ -114,8 +114,12 @@ class ShapeCheck {
     for (const OutputPair& p : pairs_)
       out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
     ASSAY_TRY(const bool ends, launches_end());
-    if (ends)
-      for (Defects& d : defects_) ASSAY_CHECK(d.unwritten());
+    if (ends) {
+      for (Defects& d : defects_) {
+        ASSAY_CHECK(d.outside());
+        ASSAY_CHECK(d.unwritten());
+      }
+    }
     take_defects();
     if (!defects_.back().spoiled().empty()) return {};  // the reference is not what a GPU would run
     budget_.lap("coverage");
