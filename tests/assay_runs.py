@@ -78,8 +78,8 @@ def share_folder(binary: str) -> Path:
     raise FileNotFoundError(f"no folder share/assay beside {binary}")
 
 
-def export_reference(binary: str, reference: Path, out: Path, altered: int = 3) -> None:
-    """ref.py as `assay check` exports it, with its altered shapes."""
+def export_reference(binary: str, reference: Path, out: Path, altered: int = 8) -> None:
+    """ref.py with as many altered shapes as `assay check` asks for (src/check/front.cpp)."""
     python = os.environ.get("ASSAY_PYTHON", "python3")
     command = [python, "-m", "assay.export", str(reference), "-o", str(out)]
     command += ["--altered", str(altered)]
