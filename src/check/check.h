@@ -24,7 +24,8 @@ struct CheckOptions {
 struct Pair {
   std::string change;  // what was altered, "" for the given shape
   program::Program candidate, reference;
-  std::vector<host::LaterCall> later;  // further calls of the candidate, where they need a look
+  std::vector<program::Argument> called;  // of the candidate, in the order of its host function
+  std::vector<host::LaterCall> later;     // further calls of the candidate, where they need a look
 };
 
 // The engine: checks pairs[0] (the given shape) and the altered ones.

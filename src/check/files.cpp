@@ -98,7 +98,7 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   const auto record_start = SteadyClock::now();
   if (extension_of(rq.candidate) == ".assay") {
     ASSAY_TRY(std::vector<Program> candidate, load_programs(rq.candidate));
-    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front()), {}});
+    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front()), {}, {}});
     return pairs;
   }
   for (size_t k = 0; k < set->programs.size(); ++k) {
@@ -127,7 +127,7 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
       reference = std::move(*other);
     }
     pairs.push_back({k == 0 ? "" : change, std::move(candidate->program), std::move(reference),
-                     std::move(candidate->later)});
+                     std::move(candidate->called), std::move(candidate->later)});
   }
   for (const auto& s : set->skipped) {
     std::string what;
@@ -143,8 +143,9 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
 Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   Sides sides;
   const Program& reference = pair.reference;
-  sides.arguments =
-      pair.candidate.arguments.empty() ? reference.arguments : pair.candidate.arguments;
+  sides.arguments = !pair.called.empty()                ? pair.called
+                    : !pair.candidate.arguments.empty() ? pair.candidate.arguments
+                                                        : reference.arguments;
   sides.functional =
       reference.form == "functional" && sides.arguments.size() == reference.arguments.size();
   for (const program::TensorView& view : reference.mutated) {

@@ -45,6 +45,22 @@ Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path
   return of_file(program::set_from_json(exported.json), path);
 }
 
+// PyTorch lists a module's own parameters before those of its parts; the parts may stand first in
+// the source, and a host function often takes them so.
+std::vector<Argument> parts_first(std::vector<Argument> arguments) {
+  const auto is_own = [](const Argument& a) {
+    return a.source.rfind("parameter:", 0) == 0 && a.source.find('.') == std::string::npos;
+  };
+  std::stable_partition(arguments.begin(), arguments.end(),
+                        [&](const Argument& a) { return !is_own(a); });
+  return arguments;
+}
+
+bool same_sources(const std::vector<Argument>& a, const std::vector<Argument>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Argument& x, const Argument& y) { return x.source == y.source; });
+}
+
 // Arguments that a host function takes: all of a functional reference; inputs, then (if
 // it takes them) parameters, of a module.
 std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
@@ -65,6 +81,8 @@ std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
       out.push_back(more);
     }
   }
+  if (auto other = parts_first(out[0]); !same_sources(other, out[0]))
+    out.push_back(std::move(other));
   return out;
 }
 
@@ -125,20 +143,27 @@ Result<host::Recording> record_source(const CheckRequest& rq, const std::string&
                                       bool repeat, Lacks& lacks) {
   std::optional<Diag> first;
   for (const auto& arguments : argument_lists(reference)) {
+    const bool reordered = !same_sources(arguments, reference.arguments) &&
+                           same_sources(arguments, parts_first(reference.arguments));
     host::RecordRequest record;
     record.sources = {path};
     record.entry = entry;
     record.arguments = arguments;
     record.buffers = reference.buffers;
     record.extra_flags = rq.nvcc_flags;
-    record.repeat = repeat;
+    record.repeat = repeat && !reordered;
     auto recorded = host::record(record);
     if (recorded) {
       lacks.insert(recorded->missing_confinement.begin(), recorded->missing_confinement.end());
+      recorded->called = recorded->program.arguments;
+      // Argument k means the same on both sides.
+      if (reordered) recorded->program.arguments = reference.arguments;
       return recorded;
     }
     if (!first) first = recorded.error();
-    const bool signature = recorded.error().message.find("argument") != std::string::npos;
+    const std::string& said = recorded.error().message;
+    const bool signature = said.find("argument") != std::string::npos ||
+                           said.find("host code threw") != std::string::npos;
     if (recorded.error().kind != DiagKind::Invalid || !signature) break;
   }
   if (first->loc.file.empty()) first->loc.file = path;

@@ -29,7 +29,8 @@ struct Recording {
   program::Program program;
   double compile_seconds = 0, record_seconds = 0;
   bool compiled_from_cache = false;
-  std::vector<LaterCall> later;  // further calls that differ or use memory of earlier ones
+  std::vector<program::Argument> called;  // in the order of the call; set by the caller
+  std::vector<LaterCall> later;           // further calls that differ or use memory of earlier ones
   std::vector<std::string> missing_confinement;
   std::string output;  // what host code printed
 };
