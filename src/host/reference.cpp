@@ -25,22 +25,29 @@ using Strings = std::vector<std::string>;
 constexpr size_t kMaxResult = size_t{1} << 30;
 constexpr uint64_t kMaxThreads = 1024;
 
+// The interpreter itself: what stands in PATH may be a script that starts it (pyenv), and a
+// confined process starts no other.
+std::string interpreter() {
+  const char* named = std::getenv("ASSAY_PYTHON");
+  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  ProcessSpec spec;
+  spec.argv = {python, "-c", "import sys; print(sys.executable, end='')"};
+  spec.wall_seconds = 20;
+  spec.max_output = 4096;
+  const auto r = run_process(spec);
+  const bool found = r && r->exit_code == 0 && !r->output.empty() && fs::exists(r->output);
+  return found ? r->output : python;
+}
+
 Strings exporter(const ReferenceRequest& rq) {
-  const char* python = std::getenv("ASSAY_PYTHON");
-  Strings argv = {python != nullptr && *python != '\0' ? python : "python3",
-                  "-m",
-                  "assay.export",
-                  fs::absolute(rq.path).string(),
-                  "--output-fd",
-                  "3",
-                  "--altered",
-                  std::to_string(rq.altered),
-                  "--shapes",
-                  rq.shapes,
-                  "--fn",
-                  rq.function,
-                  "--seed",
-                  std::to_string(rq.seed)};
+  static const std::string python = interpreter();
+  Strings argv = {python,         "-m",
+                  "assay.export", fs::absolute(rq.path).string(),
+                  "--output-fd",  "3",
+                  "--altered",    std::to_string(rq.altered),
+                  "--shapes",     rq.shapes,
+                  "--fn",         rq.function,
+                  "--seed",       std::to_string(rq.seed)};
   if (rq.eval) argv.push_back("--eval");
   if (rq.inputs_only) argv.push_back("--inputs-only");
   return argv;
