@@ -201,15 +201,6 @@ class ShapeCheck {
   }
 
   void note_assumptions() {
-    for (size_t s = 0; s < candidate_.launches.size(); ++s) {
-      if (!candidate_.launches[s]) continue;
-      const auto cover = candidate_.launches[s]->coverage();
-      if (cover && (*cover)->sampled)
-        add_once(
-            fmt::format("the stores of {} of {} CTAs were run; those of the others are predicted",
-                        (*cover)->sampled_ctas, candidate_.launches[s]->num_ctas()));
-    }
-
     note_samples(candidate_);
     note_samples(reference_);
     for (const SymbolInfo& info : reference_.symbols) {

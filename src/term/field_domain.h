@@ -220,7 +220,7 @@ class FieldDomain {
     ImageMap<IntForm> ints;                 // integers that are affine in one symbol
     ImageMap<Pair> last_indicator;          // image of a symbol -> that of its largest value
     size_t size() const {
-      return lazy.size() + exponents.size() + constants.size() + preds.size() + arg_forms.size();
+      return exponents.size() + constants.size() + preds.size() + arg_forms.size();
     }
   };
   Facts facts_;

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 BINARY = Path(os.environ.get("ASSAY_HOME", "/nonexistent")) / "bin" / "assay"
-pytestmark = pytest.mark.skipif(not BINARY.exists(), reason="no built program (ASSAY_HOME)")
+pytestmark = pytest.mark.skipif(
+    not BINARY.exists() and "CI" not in os.environ, reason="no built program (ASSAY_HOME)"
+)
 
 GOOD = """
 class Model(torch.nn.Module):

@@ -359,5 +359,20 @@ TEST(FieldDomain, RowArithmeticMatchesWideIntegers) {
             pair.exp(123456789.0 + 987654321.0));
 }
 
+// A row that was made before facts are forgotten may be a lazy extremum: it keeps its image.
+TEST(FieldFacts, ExtremaOutliveWhatIsForgotten) {
+  Builder b(3);
+  const Row early = b.op(Fn::Max, b.op(Fn::Max, b.sym(1), b.sym(2)), b.sym(3));
+  b.domain().keep_facts();
+  const Row late = b.op(Fn::Max, b.op(Fn::Max, b.sym(3), b.sym(1)), b.sym(2));
+  for (int64_t k = 0; k < 20000; ++k) b.integer(1000 + k);
+  b.domain().forget_facts();
+  double value = 0;
+  EXPECT_FALSE(b.domain().is_const(1500, &value));  // it has forgotten
+  const Row other = b.op(Fn::Max, b.op(Fn::Max, b.sym(2), b.sym(3)), b.sym(4));
+  EXPECT_EQ(b.cell(early).v, b.cell(late).v);
+  EXPECT_NE(b.cell(late).v, b.cell(other).v);
+}
+
 }  // namespace
 }  // namespace assay::term
