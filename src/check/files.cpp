@@ -41,9 +41,9 @@ Result<Program> from_launch(const std::string& path, const LaunchFile& launch, L
   return launch_program(launch, std::move(module), side);
 }
 
-std::string change_text(const Program& p) {
+std::string change_text(const std::vector<std::pair<std::string, int64_t>>& changed) {
   std::string out;
-  for (const auto& [name, value] : p.changed)
+  for (const auto& [name, value] : changed)
     out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, value);
   return out;
 }
@@ -81,8 +81,56 @@ Status compile_sources(const CheckRequest& rq) {
   return {};
 }
 
-Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
-                                         std::vector<Timing>& timings, Lacks& lacks) {
+// The pairs of recorded sides; further orders of the host function's arguments can be asked for.
+struct Recorded {
+  ProgramSet set;           // of the reference (two sources: its inputs)
+  std::vector<Pair> pairs;  // empty where recording failed
+  size_t choice = 0;        // of the argument lists
+  std::vector<ArgumentList> lists;
+};
+
+// Records all shapes with the first list from `out.choice` on that the host function takes.
+Status record_pairs(const CheckRequest& rq, Recorded& out, std::vector<Finding>& notes,
+                    Lacks& lacks) {
+  out.pairs.clear();
+  for (size_t k = 0; k < out.set.programs.size(); ++k) {
+    if (k > 0 && !rq.altered_shapes) break;
+    Program reference = out.set.programs[k];
+    const std::string change = change_text(reference.changed);
+    const auto rejects = [&](const char* who, const Diag& why) {
+      notes.push_back({"note",
+                       Severity::Info,
+                       fmt::format("the {} rejects {}: {}", who, change, why.message),
+                       {}});
+    };
+    std::vector<ArgumentList> lists = lists_for(rq.candidate, rq.entry, reference);
+    if (k == 0) out.lists = lists;
+    size_t choice = out.choice;
+    auto candidate =
+        record_source(rq, rq.candidate, rq.entry, lists, choice, reference, k == 0, lacks);
+    if (k == 0) out.choice = choice;
+    if (!candidate) {
+      if (k == 0) return tl::unexpected<Diag>(candidate.error());
+      rejects("candidate", candidate.error());
+      continue;
+    }
+    if (!rq.inputs.empty()) {
+      auto other = record_reference(rq, reference, lacks);
+      if (!other) {
+        if (k == 0) return tl::unexpected<Diag>(other.error());
+        rejects("reference", other.error());
+        continue;
+      }
+      reference = std::move(*other);
+    }
+    out.pairs.push_back({k == 0 ? "" : change, std::move(candidate->program), std::move(reference),
+                         std::move(candidate->called), std::move(candidate->later)});
+  }
+  return {};
+}
+
+Result<Recorded> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
+                                std::vector<Timing>& timings, Lacks& lacks) {
   const auto start = SteadyClock::now();
   const bool two_sources = !rq.inputs.empty();
   // The compilers run while the reference is exported.
@@ -94,50 +142,22 @@ Result<std::vector<Pair>> recorded_pairs(const CheckRequest& rq, std::vector<Fin
   timings.push_back({"compile", since(start) - reference_s});  // beyond the reference
   if (!set) return tl::unexpected<Diag>(set.error());
   ASSAY_CHECK(ok);
-  std::vector<Pair> pairs;
-  const auto record_start = SteadyClock::now();
+  Recorded out;
+  out.set = std::move(*set);
   if (extension_of(rq.candidate) == ".assay") {
     ASSAY_TRY(std::vector<Program> candidate, load_programs(rq.candidate));
-    pairs.push_back({"", std::move(candidate.front()), std::move(set->programs.front()), {}, {}});
-    return pairs;
+    out.pairs.push_back({"", std::move(candidate.front()), out.set.programs.front(), {}, {}});
+    return out;
   }
-  for (size_t k = 0; k < set->programs.size(); ++k) {
-    if (k > 0 && !rq.altered_shapes) break;
-    Program& reference = set->programs[k];
-    const std::string change = change_text(reference);
-    const auto rejects = [&](const char* who, const Diag& why) {
-      notes.push_back({"note",
-                       Severity::Info,
-                       fmt::format("the {} rejects {}: {}", who, change, why.message),
-                       {}});
-    };
-    auto candidate = record_source(rq, rq.candidate, rq.entry, reference, k == 0, lacks);
-    if (!candidate) {
-      if (k == 0) return tl::unexpected<Diag>(candidate.error());
-      rejects("candidate", candidate.error());
-      continue;
-    }
-    if (two_sources) {
-      auto other = record_reference(rq, reference, lacks);
-      if (!other) {
-        if (k == 0) return tl::unexpected<Diag>(other.error());
-        rejects("reference", other.error());
-        continue;
-      }
-      reference = std::move(*other);
-    }
-    pairs.push_back({k == 0 ? "" : change, std::move(candidate->program), std::move(reference),
-                     std::move(candidate->called), std::move(candidate->later)});
-  }
-  for (const auto& s : set->skipped) {
-    std::string what;
-    for (const auto& [name, value] : s.changed)
-      what += fmt::format("{}{}={}", what.empty() ? "" : ", ", name, value);
-    notes.push_back(
-        {"note", Severity::Info, fmt::format("the reference rejects {}: {}", what, s.reason), {}});
-  }
+  const auto record_start = SteadyClock::now();
+  ASSAY_CHECK(record_pairs(rq, out, notes, lacks));
+  for (const auto& s : out.set.skipped)
+    notes.push_back({"note",
+                     Severity::Info,
+                     fmt::format("the reference rejects {}: {}", change_text(s.changed), s.reason),
+                     {}});
   timings.push_back({"record", since(record_start)});
-  return pairs;
+  return out;
 }
 
 Sides describe_sides(const Pair& pair, const CheckRequest& request) {
@@ -201,6 +221,47 @@ Status check_usage(const CheckRequest& rq) {
   return {};
 }
 
+double left(SteadyClock::time_point end) { return -since(end); }
+
+std::string parameter_list(const std::vector<Argument>& arguments) {
+  std::string out;
+  for (const Argument& a : arguments)
+    if (a.source.rfind("parameter:", 0) == 0)
+      out += (out.empty() ? "" : ", ") + a.source.substr(a.source.find(':') + 1);
+  return out;
+}
+
+// A kernel that is wrong for parameters in one order may have been written for another; PyTorch
+// fixes none. The first order for which it is proved is taken to be its own, and said.
+void try_other_orders(const CheckRequest& rq, SteadyClock::time_point end, Recorded& recorded,
+                      Verdict& v, std::vector<Finding>& notes, Lacks& lacks) {
+  if (recorded.lists.empty() || recorded.lists[recorded.choice].by_name) return;
+  const std::vector<Argument> refuted = recorded.lists[recorded.choice].arguments;
+  for (size_t k = 0; k < recorded.lists.size() && left(end) > 1; ++k) {
+    if (k == recorded.choice || !permuted(recorded.lists[k].arguments, refuted)) continue;
+    Recorded other;
+    other.set = recorded.set;
+    other.choice = k;
+    std::vector<Finding> said;
+    if (!record_pairs(rq, other, said, lacks) || other.choice != k) continue;
+    CheckOptions options = rq.options;
+    options.timeout_s = left(end);
+    auto verdict = check_programs(other.pairs, options);
+    if (!verdict || verdict->kind != VerdictKind::Proved) continue;
+    said.push_back(
+        {"note",
+         Severity::Low,
+         fmt::format("the host function takes the parameters as {}; as {} "
+                     "it is wrong",
+                     parameter_list(recorded.lists[k].arguments), parameter_list(refuted)),
+         {}});
+    recorded = std::move(other);
+    v = std::move(*verdict);
+    notes = std::move(said);
+    return;
+  }
+}
+
 }  // namespace
 
 Result<Verdict> check_files(const CheckRequest& request) {
@@ -209,20 +270,24 @@ Result<Verdict> check_files(const CheckRequest& request) {
   std::vector<Timing> timings;
   Lacks lacks;
   ASSAY_CHECK(check_usage(request));
-  std::vector<Pair> pairs;
+  Recorded recorded;
+  std::vector<Pair>& pairs = recorded.pairs;
   if (!request.launch_toml.empty()) {
     ASSAY_TRY(pairs, launch_pairs(request, timings, lacks));
   } else {
-    ASSAY_TRY(pairs, recorded_pairs(request, notes, timings, lacks));
+    ASSAY_TRY(recorded, recorded_pairs(request, notes, timings, lacks));
   }
+  const auto end = start + std::chrono::duration_cast<SteadyClock::duration>(
+                               std::chrono::duration<double>(request.options.timeout_s));
+  CheckOptions options = request.options;
+  options.timeout_s = std::max(1.0, left(end));
+  ASSAY_TRY(Verdict v, check_programs(pairs, options));
+  if (v.kind == VerdictKind::Refuted) try_other_orders(request, end, recorded, v, notes, lacks);
   for (const std::string& l : lacks)
     notes.push_back({"note",
                      Severity::Low,
                      "foreign code was less confined: this machine's kernel lacks " + l,
                      {}});
-  CheckOptions options = request.options;
-  options.timeout_s = std::max(1.0, options.timeout_s - since(start));
-  ASSAY_TRY(Verdict v, check_programs(pairs, options));
   v.candidate = request.candidate;
   v.reference = request.reference;
   v.sides = describe_sides(pairs[0], request);

@@ -10,11 +10,11 @@
 
 #include "host/record.h"
 #include "host/reference.h"
+#include "host/signature.h"
 
 namespace assay::check {
 
 namespace fs = std::filesystem;
-using program::Argument;
 using program::Program;
 using program::ProgramSet;
 
@@ -43,47 +43,6 @@ Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path
   ASSAY_TRY(const host::ExportedReference exported, host::export_reference(request));
   lacks.insert(exported.missing.begin(), exported.missing.end());
   return of_file(program::set_from_json(exported.json), path);
-}
-
-// PyTorch lists a module's own parameters before those of its parts; the parts may stand first in
-// the source, and a host function often takes them so.
-std::vector<Argument> parts_first(std::vector<Argument> arguments) {
-  const auto is_own = [](const Argument& a) {
-    return a.source.rfind("parameter:", 0) == 0 && a.source.find('.') == std::string::npos;
-  };
-  std::stable_partition(arguments.begin(), arguments.end(),
-                        [&](const Argument& a) { return !is_own(a); });
-  return arguments;
-}
-
-bool same_sources(const std::vector<Argument>& a, const std::vector<Argument>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Argument& x, const Argument& y) { return x.source == y.source; });
-}
-
-// Arguments that a host function takes: all of a functional reference; inputs, then (if
-// it takes them) parameters, of a module.
-std::vector<std::vector<Argument>> argument_lists(const Program& reference) {
-  std::vector<std::vector<Argument>> out = {reference.arguments};
-  if (reference.form != "module") return out;
-  std::vector<Argument> inputs, with_scalars = reference.arguments;
-  for (const Argument& a : reference.arguments)
-    if (a.source.rfind("input:", 0) == 0 || a.source == "scalar") inputs.push_back(a);
-  if (!reference.init_args.empty()) {
-    with_scalars.insert(with_scalars.end(), reference.init_args.begin(), reference.init_args.end());
-    out.push_back(with_scalars);
-  }
-  if (inputs.size() != reference.arguments.size()) {
-    out.push_back(inputs);
-    if (!reference.init_args.empty()) {
-      std::vector<Argument> more = inputs;
-      more.insert(more.end(), reference.init_args.begin(), reference.init_args.end());
-      out.push_back(more);
-    }
-  }
-  if (auto other = parts_first(out[0]); !same_sources(other, out[0]))
-    out.push_back(std::move(other));
-  return out;
 }
 
 }  // namespace
@@ -139,25 +98,25 @@ Result<ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks) {
 }
 
 Result<host::Recording> record_source(const CheckRequest& rq, const std::string& path,
-                                      const std::string& entry, const Program& reference,
-                                      bool repeat, Lacks& lacks) {
+                                      const std::string& entry,
+                                      const std::vector<ArgumentList>& lists, size_t& choice,
+                                      const Program& reference, bool repeat, Lacks& lacks) {
   std::optional<Diag> first;
-  for (const auto& arguments : argument_lists(reference)) {
-    const bool reordered = !same_sources(arguments, reference.arguments) &&
-                           same_sources(arguments, parts_first(reference.arguments));
+  for (size_t k = choice; k < lists.size(); ++k) {
     host::RecordRequest record;
     record.sources = {path};
     record.entry = entry;
-    record.arguments = arguments;
+    record.arguments = lists[k].arguments;
     record.buffers = reference.buffers;
     record.extra_flags = rq.nvcc_flags;
-    record.repeat = repeat && !reordered;
+    record.repeat = repeat && !lists[k].reordered;
     auto recorded = host::record(record);
     if (recorded) {
       lacks.insert(recorded->missing_confinement.begin(), recorded->missing_confinement.end());
       recorded->called = recorded->program.arguments;
       // Argument k means the same on both sides.
-      if (reordered) recorded->program.arguments = reference.arguments;
+      if (lists[k].reordered) recorded->program.arguments = reference.arguments;
+      choice = k;
       return recorded;
     }
     if (!first) first = recorded.error();
@@ -170,10 +129,19 @@ Result<host::Recording> record_source(const CheckRequest& rq, const std::string&
   return tl::unexpected<Diag>(*first);
 }
 
+std::vector<ArgumentList> lists_for(const std::string& path, const std::string& entry,
+                                    const Program& reference) {
+  const auto text = read_text(path);
+  return argument_lists(reference,
+                        text ? host::parameter_names(*text, entry) : std::vector<std::string>());
+}
+
 Result<Program> record_reference(const CheckRequest& rq, const Program& inputs, Lacks& lacks) {
   const std::string& entry = rq.reference_entry.empty() ? rq.entry : rq.reference_entry;
+  const std::vector<ArgumentList> lists = lists_for(rq.reference, entry, inputs);
+  size_t choice = 0;
   ASSAY_TRY(host::Recording recording,
-            record_source(rq, rq.reference, entry, inputs, false, lacks));
+            record_source(rq, rq.reference, entry, lists, choice, inputs, false, lacks));
   Program& p = recording.program;
   p.arguments = inputs.arguments;
   p.changed = inputs.changed;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "check/argument_order.h"
 #include "check/check.h"
 #include "host/record.h"
 
@@ -22,10 +23,15 @@ Result<program::ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks)
 // The arguments of --inputs alone: what both sources are called with.
 Result<program::ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks);
 
-// The source `path`, called with the arguments of `reference`. repeat: further calls are looked at.
+// What the host function of `path` may take: argument_lists with the names in its source.
+std::vector<ArgumentList> lists_for(const std::string& path, const std::string& entry,
+                                    const program::Program& reference);
+// The source `path`, called with the first of `lists` from `choice` on that it takes; `choice`
+// becomes that one. repeat: further calls are looked at.
 Result<host::Recording> record_source(const CheckRequest& rq, const std::string& path,
-                                      const std::string& entry, const program::Program& reference,
-                                      bool repeat, Lacks& lacks);
+                                      const std::string& entry,
+                                      const std::vector<ArgumentList>& lists, size_t& choice,
+                                      const program::Program& reference, bool repeat, Lacks& lacks);
 // A reference that is a source too. Its arguments are those of the inputs, also where its host
 // function takes fewer: argument k means the same on both sides.
 Result<program::Program> record_reference(const CheckRequest& rq, const program::Program& inputs,
