@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+# `assay check` exports a ref.py with this Python: the caller's choice, the repository's own
+# environment, else the one that runs this script.
+VENV = Path(__file__).resolve().parents[1] / ".venv/bin/python"
+os.environ.setdefault("ASSAY_PYTHON", str(VENV) if VENV.exists() else sys.executable)
 
 
 def check(binary: str, kernel: Path, reference: Path, timeout: float, *flags: str) -> dict:
@@ -80,8 +86,7 @@ def share_folder(binary: str) -> Path:
 
 def export_reference(binary: str, reference: Path, out: Path, altered: int = 8) -> None:
     """ref.py with as many altered shapes as `assay check` asks for (src/check/front.cpp)."""
-    python = os.environ.get("ASSAY_PYTHON", "python3")
-    command = [python, "-m", "assay.export", str(reference), "-o", str(out)]
+    command = [os.environ["ASSAY_PYTHON"], "-m", "assay.export", str(reference), "-o", str(out)]
     command += ["--altered", str(altered)]
     env = os.environ | {"PYTHONPATH": str(share_folder(binary) / "python")}
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Runs `assay check` on the pairs of this folder and compares with what case.toml expects.
 
-  run_pairs.py --assay BIN [-j N] [--json FILE] [--markdown FILE] [--self] [NAME...]
+  run_pairs.py --assay BIN [-j N] [--json FILE] [--markdown FILE] [--self] [--scripts FOLDER]
+               [NAME...]
+  run_pairs.py --rows FILE --markdown FILE [--gpu TSV] [--machine TEXT]
 
 Prints one line a kernel: pair, file, expected, verdict (class or finding), seconds. Exits 1 if a
 verdict differs from the expected one. A wrong kernel that is proved is marked UNSOUND, a right one
 that is refuted FALSE ALARM. With --self every right kernel is checked against itself, called as
-ref.py says; that must be proved too.
+ref.py says; that must be proved too. --rows takes what an earlier --json wrote and runs nothing;
+--gpu adds what tests/gpu/confirm_witnesses.py saw of the witnesses.
 """
 
 from __future__ import annotations
@@ -77,25 +80,51 @@ def judge(expected: Expectation, got: dict, right: bool) -> str:
     return "UNSOUND" if kind == "proved" else "open"
 
 
+GPU_HEAD = (" GPU: reference / candidate |", "---|")
+NO_DIFFERENCE = "no difference in one run: "
+
+
+def commit_id() -> str:
+    command = ["git", "-C", str(HERE), "log", "-1", "--format=%h of %cs"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return run.stdout.strip() or "unknown"
+
+
+def read_gpu(table: Path) -> dict[tuple[str, str], str]:
+    """What confirm_witnesses.py wrote, by pair and kernel: both values, or what went wrong."""
+    out = {}
+    for line in table.read_text().splitlines():
+        name, reference, candidate, difference, said = (line.split("\t") + [""] * 5)[:5]
+        pair, _, kernel = name.rpartition("_")
+        if not candidate:
+            out[pair, kernel] = said
+            continue
+        same = difference not in ("nan", "") and float(difference) == 0
+        out[pair, kernel] = NO_DIFFERENCE * same + f"{reference} / {candidate}"
+    return out
+
+
+def gpu_line(gpu: dict[tuple[str, str], str]) -> str:
+    ran = [text for text in gpu.values() if " / " in text]
+    same = ["/".join(key) for key, text in gpu.items() if text.startswith(NO_DIFFERENCE)]
+    return (
+        f"GPU: {len(ran)} of {len(gpu)} witness scripts ran, {len(ran) - len(same)} show the "
+        f"difference; none in one run: {', '.join(same) or 'no script'}."
+    )
+
+
 def markdown(rows: list[dict], args: argparse.Namespace) -> str:
     """docs/results/pairs.md: what was run, the counts, what is not as expected, the table."""
     right = [r for r in rows if r["file"].startswith("right")]
     wrong = [r for r in rows if not r["file"].startswith("right")]
     bad = [r for r in rows if r["judgement"] != "ok"]
-    commit = subprocess.run(
-        ["git", "-C", str(HERE), "log", "-1", "--format=%h of %cs"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    load = f"{os.getloadavg()[2]:.0f}"
+    machine = args.machine or f"{os.cpu_count()} cores, commit {commit_id()}"
+    gpu = read_gpu(args.gpu) if args.gpu else {}
     lines = [
         "# The pairs of `tests/pairs`",
         "",
         "Written by `tests/pairs/run_pairs.py --markdown`; do not edit by hand.",
-        f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {os.cpu_count()} cores under "
-        f"a load of {load} (what it says of seconds, it says of that load), "
-        f"{args.j} at a time, limit {args.timeout:.0f} s a kernel.",
+        f"{time.strftime('%Y-%m-%d')}, {machine}.",
         "",
         f"Right kernels: {sum(r['kind'] == 'proved' for r in right)} of {len(right)} proved, "
         f"{sum(r['kind'] == 'refuted' for r in right)} refuted. "
@@ -103,6 +132,8 @@ def markdown(rows: list[dict], args: argparse.Namespace) -> str:
         f"{sum(r['judgement'] == 'UNSOUND' for r in wrong)} proved against the expectation.",
         "",
     ]
+    if gpu:
+        lines += [gpu_line(gpu), ""]
     if bad:
         lines += ["Not as expected:", ""]
         lines += [
@@ -112,15 +143,21 @@ def markdown(rows: list[dict], args: argparse.Namespace) -> str:
         ]
         lines.append("")
     lines += [
-        "| kernel | expected | verdict | class | findings | s |",
-        "|---|---|---|---|---|---:|",
+        "| kernel | expected | verdict | class | findings | s |" + GPU_HEAD[0] * bool(gpu),
+        "|---|---|---|---|---|---:|" + GPU_HEAD[1] * bool(gpu),
     ]
     lines += [
         f"| {r['pair']}/{r['file']} | {r['expected']} | {r['kind']} | {r['class']} | "
         f"{', '.join(f for f in r['findings'] if f != 'note')} | {r['seconds']:.1f} |"
+        + (f" {gpu.get((r['pair'], Path(r['file']).stem), '')} |" if gpu else "")
         for r in rows
     ]
     return "\n".join(lines) + "\n"
+
+
+def script_path(args: argparse.Namespace, kernel: Path) -> Path:
+    """Where confirm_witnesses.py expects the script of a witness."""
+    return args.scripts / f"{kernel.parent.name}_{kernel.stem}.py"
 
 
 def row_text(row: dict) -> str:
@@ -134,14 +171,25 @@ def row_text(row: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--assay", required=True)
+    parser.add_argument("--assay")
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path, help="write docs/results/pairs.md to this file")
     parser.add_argument("--timeout", type=float, default=180)
+    parser.add_argument("--scripts", type=Path, help="a folder for the scripts of witnesses")
+    parser.add_argument("--rows", type=Path, help="rows of an earlier --json; nothing is run")
+    parser.add_argument("--gpu", type=Path, help="table of tests/gpu/confirm_witnesses.py")
+    parser.add_argument("--machine", help="the machine and the package, for --markdown")
     parser.add_argument("--self", action="store_true", help="right kernels against themselves")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    if args.rows:
+        if not args.markdown:
+            parser.error("--rows goes with --markdown")
+        args.markdown.write_text(markdown(json.loads(args.rows.read_text()), args))
+        return 0
+    if not args.assay:
+        parser.error("--assay names the program")
     jobs: list[tuple[Path, Expectation, bool]] = []
     for case in sorted(HERE.glob("*/case.toml")):
         if args.names and not any(case.parent.name.startswith(n) for n in args.names):
@@ -153,13 +201,19 @@ def main() -> int:
             if right or not args.self:
                 jobs.append((kernel, expected, right))
 
+    if args.scripts:
+        args.scripts.mkdir(parents=True, exist_ok=True)
+
     def run(job: tuple[Path, Expectation, bool]) -> dict:
         kernel, expected, right = job
         reference = kernel.parent / "ref.py"
         if args.self:
             got = check(args.assay, kernel, kernel, args.timeout, "--inputs", str(reference))
         else:
-            got = check(args.assay, kernel, reference, args.timeout)
+            flags = (
+                ["--script", str(script_path(args, kernel))] if args.scripts and not right else []
+            )
+            got = check(args.assay, kernel, reference, args.timeout, *flags)
         got |= {"pair": kernel.parent.name, "file": kernel.name, "expected": expected.name}
         got["judgement"] = judge(expected, got, right)
         return got
