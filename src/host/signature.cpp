@@ -93,7 +93,8 @@ std::string name_of(std::string_view parameter) {
   while (end > 0 && std::isspace(static_cast<unsigned char>(parameter[end - 1])) != 0) --end;
   size_t start = end;
   while (start > 0 && is_word(parameter[start - 1])) --start;
-  const bool typed = skip_spaces(parameter, 0) < start && (start < 2 || parameter[start - 1] != ':');
+  const bool typed =
+      skip_spaces(parameter, 0) < start && (start < 2 || parameter[start - 1] != ':');
   return typed ? std::string(parameter.substr(start, end - start)) : "";
 }
 

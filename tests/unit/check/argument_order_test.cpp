@@ -43,7 +43,8 @@ TEST(ArgumentOrder, LastPartsAndTheOneLeftSuggest) {
 }
 
 TEST(ArgumentOrder, WithoutUsableNamesPyTorchsFirst) {
-  for (const Sources& names : {Sources{}, Sources{"x", "a", "b", "c"}, Sources{"x", "conv_weight"}}) {
+  for (const Sources& names :
+       {Sources{}, Sources{"x", "a", "b", "c"}, Sources{"x", "conv_weight"}}) {
     const auto lists = argument_lists(module_with(kConv), names);
     EXPECT_EQ(sources(lists[0]), kConv);
     EXPECT_FALSE(lists[0].reordered);

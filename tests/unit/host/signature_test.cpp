@@ -8,13 +8,13 @@ namespace {
 using Names = std::vector<std::string>;
 
 TEST(Signature, NamesOfTheBoundFunction) {
-  const char* source = R"cpp(
+  const char* source = R"--(
     torch::Tensor run(torch::Tensor x, int64_t n);  // declared first
     // torch::Tensor run(torch::Tensor comment) {}
     torch::Tensor run(const torch::Tensor &x, const std::map<int, std::pair<int, float>>& table,
                       c10::optional<torch::Tensor> bias_ = c10::nullopt, float eps = 1 < 2 ? 1e-5f : 0,
                       std::vector<int64_t> size = {1, 2}) { return helper(run(x, 1)); }
-    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &run, "run(a, b)"); })cpp";
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &run, "run(a, b)"); })--";
   EXPECT_EQ(parameter_names(source, "forward"), (Names{"x", "table", "bias_", "eps", "size"}));
 }
 
