@@ -6,12 +6,42 @@
 namespace assay::machine {
 namespace {
 
-uint64_t get(const uint8_t* p, uint32_t n) {
-  uint64_t v = 0;
-  std::memcpy(&v, p, n);
+template <class T>
+uint64_t get_as(const uint8_t* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
   return v;
 }
-void put(uint8_t* p, uint64_t v, uint32_t n) { std::memcpy(p, &v, n); }
+
+// n is 1, 2, 4 or 8. A memcpy of variable size would be a call for every lane.
+uint64_t get(const uint8_t* p, uint32_t n) {
+  switch (n) {
+    case 1:
+      return *p;
+    case 2:
+      return get_as<uint16_t>(p);
+    case 4:
+      return get_as<uint32_t>(p);
+    default:
+      return get_as<uint64_t>(p);
+  }
+}
+
+void put(uint8_t* p, uint64_t v, uint32_t n) {
+  switch (n) {
+    case 1:
+      *p = static_cast<uint8_t>(v);
+      break;
+    case 2:
+      std::memcpy(p, &v, 2);
+      break;
+    case 4:
+      std::memcpy(p, &v, 4);
+      break;
+    default:
+      std::memcpy(p, &v, 8);
+  }
+}
 
 uint64_t extend(uint64_t v, Ty t) {
   uint32_t n = bits(t);
@@ -150,13 +180,37 @@ uint8_t* BitMemory::block_pointer(Cta& cta, const LaneAddrs& a, uint64_t first, 
   return area->data + (first - area->base);
 }
 
+// Full warps that read anywhere in one piece of memory.
+bool BitMemory::gather_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a) {
+  const uint32_t n = bytes(op.type), total = n * op.vec;
+  uint64_t low = a.addr[0], high = a.addr[0], odd = 0;
+  for (uint64_t x : a.addr) low = std::min(low, x), high = std::max(high, x), odd |= x;
+  if ((odd & (total - 1)) || high > ~uint64_t{0} - total || op.wide_dst != (n == 8)) return false;
+  const uint8_t* p = block_pointer(cta, a, low, high - low + total, false);
+  if (!p) return false;
+  for (uint32_t e = 0; e < op.vec; ++e) {
+    const RegRef d = k_.vecs[op.vecs + e];
+    if (!d) continue;
+    const uint8_t* q = p + e * n;
+    if (n == 4) {
+      uint32_t* r = w.reg(d);
+      for (uint32_t l = 0; l < 32; ++l) std::memcpy(r + l, q + (a.addr[l] - low), 4);
+    } else {
+      uint64_t* r = w.reg64(d);
+      for (uint32_t l = 0; l < 32; ++l) std::memcpy(r + l, q + (a.addr[l] - low), 8);
+    }
+  }
+  return true;
+}
+
 // Full warps that read one run of memory, or one place.
 bool BitMemory::load_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a) {
   uint32_t n = bytes(op.type);
   if (a.space == Space::Local || n < 4) return false;
   uint32_t total = n * op.vec;
   AddrShape shape = lanes().shape(a.addr, total);
-  if (shape == AddrShape::Other || (a.addr[0] & (total - 1))) return false;
+  if (shape == AddrShape::Other) return gather_fast(cta, w, op, a);
+  if (a.addr[0] & (total - 1)) return false;
   bool uniform = shape == AddrShape::Uniform;
   uint8_t* p = block_pointer(cta, a, a.addr[0], uniform ? total : 32 * total, false);
   if (!p) return false;

@@ -39,6 +39,7 @@ class BitMemory {
   void store(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask);
   void atomic(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask);
   bool load_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a);
+  bool gather_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a);
   bool store_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a);
   uint8_t* block_pointer(Cta& cta, const LaneAddrs& a, uint64_t first, uint64_t bytes, bool store);
 
