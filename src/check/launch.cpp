@@ -70,7 +70,12 @@ class Launcher : public PreparedLaunch {
     if (launch_.module < 0 || static_cast<size_t>(launch_.module) >= program_.modules.size())
       return fail(DiagKind::Invalid, "launch of a module that does not exist");
     const program::Module& m = program_.modules[static_cast<size_t>(launch_.module)];
-    for (size_t b = 0; b < program_.buffers.size(); ++b) env_.push_back(environment(b));
+    const std::vector<uint64_t> addresses = program::device_addresses(program_);
+    for (size_t b = 0; b < program_.buffers.size(); ++b)
+      env_.push_back(environment(b, addresses[b]));
+    for (const BufferEnv& e : env_)
+      if (e.address + e.bytes > machine::kSharedWindow)
+        return fail(DiagKind::Unsupported, "the buffers of a launch do not fit into 256 TiB");
     spec_.constants.grid = launch_.grid;
     spec_.constants.block = launch_.block;
     spec_.constants.cluster = launch_.cluster;
@@ -163,12 +168,11 @@ class Launcher : public PreparedLaunch {
   }
 
  private:
-  BufferEnv environment(size_t index) {
+  BufferEnv environment(size_t index, uint64_t address) {
     const Buffer& b = program_.buffers[index];
     BufferEnv e;
     e.name = b.name.empty() ? fmt::format("buffer {}", index) : b.name;
-    // Far apart and above 4 GiB, so that a truncated address misses.
-    e.address = b.address != 0 ? b.address : (uint64_t{index} + 1) << 36;
+    e.address = address;
     e.bytes = b.bytes;
     e.type = program::dtype_ty(b.dtype);
     e.content = BufferEnv::Content::Symbolic;

@@ -188,9 +188,14 @@ struct Program {
   std::vector<std::pair<std::string, int64_t>> changed;  // altered module-level integers of ref.py
 };
 
-// Indices, sizes and view ranges are consistent (from_json and load_bundle have called it).
-// Errors: Invalid.
+// Indices, sizes and view ranges are consistent, no two buffers share an address (from_json and
+// load_bundle have called it). Errors: Invalid.
 Status validate(const Program& p);
+
+// Where each buffer lies on the device: its own address, else one above all others, at a multiple
+// of 2^36 with a gap of at least as much behind it, so that an access that overflows or a truncated
+// address hits nothing. For Programs that validate() accepts.
+std::vector<uint64_t> device_addresses(const Program& p);
 
 // JSON text (schema: docs/program_schema.md). Errors of the readers: Syntax (not JSON), Invalid
 // (wrong fields), Unsupported (newer schema).

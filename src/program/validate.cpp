@@ -2,7 +2,9 @@
 // without further checks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "program/program.h"
 
@@ -11,6 +13,8 @@ namespace assay::program {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 48;  // far above any device, far below overflow
+constexpr uint64_t kRegion = uint64_t{1} << 36;
+constexpr uint64_t kLastAddress = uint64_t{1} << 60;
 
 class Validator {
  public:
@@ -18,6 +22,7 @@ class Validator {
 
   Status run() const {
     for (size_t i = 0; i < p_.buffers.size(); ++i) ASSAY_CHECK(check_buffer(i));
+    ASSAY_CHECK(check_addresses());
     for (const Module& m : p_.modules) {
       for (const auto& [name, index] : m.symbols) {
         if (!is_buffer(index)) return bad(fmt::format("symbol '{}' without buffer", name));
@@ -55,6 +60,22 @@ class Validator {
     }
     if (b.init != Init::Data && !b.data.empty() && b.data.size() != b.bytes) {
       return bad(fmt::format("buffer {}: its example has the wrong size", i));
+    }
+    return {};
+  }
+
+  Status check_addresses() const {
+    std::vector<std::pair<uint64_t, size_t>> given;
+    for (size_t i = 0; i < p_.buffers.size(); ++i) {
+      const Buffer& b = p_.buffers[i];
+      if (b.address > kLastAddress) return bad(fmt::format("the address of buffer {}", i));
+      if (b.address != 0 && b.bytes != 0) given.push_back({b.address, i});
+    }
+    std::sort(given.begin(), given.end());
+    for (size_t k = 1; k < given.size(); ++k) {
+      const auto& [before, i] = given[k - 1];
+      if (before + p_.buffers[i].bytes > given[k].first)
+        return bad(fmt::format("buffers {} and {} overlap", i, given[k].second));
     }
     return {};
   }
@@ -161,6 +182,22 @@ class Validator {
 };
 
 }  // namespace
+
+std::vector<uint64_t> device_addresses(const Program& p) {
+  uint64_t end = 0;
+  for (const Buffer& b : p.buffers)
+    if (b.address != 0) end = std::max(end, b.address + b.bytes);
+  std::vector<uint64_t> out;
+  for (const Buffer& b : p.buffers) {
+    if (b.address != 0) {
+      out.push_back(b.address);
+      continue;
+    }
+    out.push_back((end / kRegion + (end % kRegion != 0 ? 2 : 1)) * kRegion);
+    end = out.back() + b.bytes;
+  }
+  return out;
+}
 
 Status validate(const Program& p) { return Validator(p).run(); }
 

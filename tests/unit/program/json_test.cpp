@@ -158,6 +158,23 @@ TEST(Validate, ViewsStayInsideTheirBuffer) {
   EXPECT_TRUE(validate(p));
 }
 
+TEST(Addresses, OverlapIsInvalidAndTheOthersKeepClear) {
+  Program p = one_buffer(64);
+  p.buffers.resize(4, p.buffers[0]);
+  p.buffers[0].address = 0x1000'0000'0000;
+  p.buffers[2].address = 0x1000'0000'0000 + 64;
+  ASSERT_TRUE(validate(p));
+  const auto at = device_addresses(p);
+  EXPECT_EQ(at[0], p.buffers[0].address);
+  EXPECT_EQ(at[2], p.buffers[2].address);
+  EXPECT_GE(at[1], at[2] + 64 + (uint64_t{1} << 36));
+  EXPECT_GE(at[3], at[1] + 64 + (uint64_t{1} << 36));
+  p.buffers[2].address -= 1;
+  EXPECT_FALSE(validate(p));
+  p.buffers[2].address = ~uint64_t{0} - 8;
+  EXPECT_FALSE(validate(p));
+}
+
 TEST(ProgramSets, RoundTripAndErrors) {
   ProgramSet set;
   set.programs = {one_buffer(4), one_buffer(8)};
