@@ -55,13 +55,33 @@ FieldDomain::Pair FieldDomain::sub1(Pair a, Pair b) const {
   return {f_sub(primes_.p, a.v, b.v), f_sub(primes_.q, a.e, b.e)};
 }
 
-// sqrt of a constant: exact for squares of rationals; sqrt(1/n) = 1 / sqrt(n).
+// The largest s <= 1024 whose square divides an integer; 1 for other numbers.
+static int64_t square_factor(double value) {
+  if (value != std::rint(value) || value > 1e15) return 1;
+  auto n = static_cast<int64_t>(value);
+  int64_t out = 1;
+  for (int64_t s = 2; s <= 1024 && s * s <= n; ++s)
+    for (; n % (s * s) == 0; n /= s * s) out *= s;
+  return out;
+}
+
+// sqrt of a constant: exact for squares of rationals; sqrt(s^2 n) = s sqrt(n); sqrt(1/n) = 1 /
+// sqrt(n).
 FieldDomain::Pair FieldDomain::root1(Pair a) {
   if (a.v == 0) return {0, 0};
   double value = 0;
   if (is_const(a.v, &value) && value > 0) {
     const double root = std::sqrt(value);
     if (root == std::rint(root) && root < 1e6) return literal(Ty::F64, root);
+    // sqrt(8) is 2 sqrt(2), whichever way it is written.
+    if (const int64_t square = square_factor(value);
+        square > 1 && a.v == literal(Ty::F64, value).v) {
+      const Pair rest = literal(Ty::F64, value / static_cast<double>(square * square));
+      const Pair n = literal(Ty::F64, static_cast<double>(square)), r = root1(rest);
+      const Pair out{f_mul(primes_.p, n.v, r.v), f_mul(primes_.q, n.e, r.e)};
+      facts_.squares[out.v] = a;
+      return out;
+    }
     const double inverse = 1.0 / root;
     if (value < 1) {
       Pair big{f_inv(primes_.p, a.v), f_inv(primes_.q, a.e)};
@@ -108,17 +128,15 @@ FieldDomain::Pair FieldDomain::ideal_pair(const Ideal& ideal) {
     case Ideal::Kind::Irrational:
       break;
   }
-  Pair out = rational_pair(ideal.num, 1);
+  Pair out = rational_pair(ideal.num, ideal.den);
   auto times = [&](Pair x) { out = {f_mul(p, out.v, x.v), f_mul(q, out.e, x.e)}; };
   auto root_of = [&](int64_t num, int64_t den) {
     Pair r = rational_pair(num, den);
     facts_.constants[r.v] = static_cast<double>(num) / static_cast<double>(den);
     return root1(r);
   };
-  if (ideal.constant < 0) {
-    times(ideal.den > 0 ? root_of(1, ideal.den) : root_of(-ideal.den, 1));
-    return out;
-  }
+  if (ideal.root != 1) times(ideal.root > 0 ? root_of(1, ideal.root) : root_of(-ideal.root, 1));
+  if (ideal.constant < 0) return out;
   const IrrationalConstant& c = irrationals()[static_cast<size_t>(ideal.constant)];
   times(rational_pair(c.num, c.den));
   times({power(p, ln2_p_, c.ln2), power(q, ln2_q_, c.ln2)});

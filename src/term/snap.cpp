@@ -36,12 +36,16 @@ const std::vector<IrrationalConstant>& irrationals() {
       {"sqrt(2/pi)", 0.797884560802865355879892119868763737L, 1, 1, 0, 0, 0, 2, 1, -1},
       {"2*sqrt(2/pi)", 1.595769121605730711759784239737527474L, 2, 1, 0, 0, 0, 2, 1, -1},
       {"1/sqrt(2*pi)", 0.398942280401432677939946059934381868L, 1, 1, 0, 0, 0, 1, 2, -1},
+      {"0.044715*sqrt(2/pi)", 0.035677408136300125L, 8943, 200000, 0, 0, 0, 2, 1, -1},
       {"ln(2*pi)/2", 0.918938533204672741780329736405617640L, 0, 0, 0, 0, 0, 0, 0, 0},
   };
   return kTable;
 }
 
 namespace {
+
+constexpr int kMostShift = 20;
+constexpr size_t kScaled = 2;  // log2(e) and ln(2) also stand divided by the root of a dimension
 
 // Correct rounding to a float type, in double. (bf16, f16 and f32 through the exact double.)
 double round_to(Ty type, long double x) {
@@ -82,6 +86,61 @@ bool Snapper::divides_dims(int64_t n) const {
   return n == 1;
 }
 
+// Times a power of two, in which a GPU's exp2 and log2 and the scale of an attention are folded:
+// the rounding does not see it.
+bool Snapper::irrational(Ty type, double value, Ideal* ideal) const {
+  const double magnitude = std::fabs(value);
+  int most =
+      0;  // of the power of two: a literal that is a constant or a root itself is taken as that
+  const auto is = [&](long double exact, double rounded, int constant, int64_t root) {
+    int have = 0, want = 0;
+    if (std::frexp(rounded, &want) != std::frexp(magnitude, &have)) return false;
+    const int shift = have - want;
+    if (std::abs(shift) > most) return false;
+    const int64_t power = int64_t{1} << std::abs(shift);
+    ideal->kind = Ideal::Kind::Irrational;
+    ideal->num = (value < 0 ? -1 : 1) * (shift > 0 ? power : 1);
+    ideal->den = shift < 0 ? power : 1;
+    ideal->constant = constant;
+    ideal->root = root;
+    ideal->value = static_cast<double>(std::ldexp(value < 0 ? -exact : exact, shift));
+    ideal->text = value < 0 ? "-" : "";
+    if (shift > 0) ideal->text += fmt::format("{}*", power);
+    if (constant >= 0) ideal->text += irrationals()[static_cast<size_t>(constant)].text;
+    if (root < 0) ideal->text += fmt::format("sqrt({})", -root);
+    if (root > 1) ideal->text += fmt::format("{}/sqrt({})", constant < 0 ? "1" : "", root);
+    if (shift < 0) ideal->text += fmt::format("/{}", power);
+    ideal->snapped = true;
+    return true;
+  };
+  const auto& table = irrationals();
+  for (most = 0; most <= kMostShift; most += kMostShift) {
+    for (size_t k = 0; k < table.size(); ++k)
+      if (table[k].den != 0 &&
+          is(table[k].value, round_to(type, table[k].value), static_cast<int>(k), 1))
+        return true;
+    // Before the rationals: a convergent of a root can round to the same float. Hosts also write
+    // 1 / sqrtf(d), and c * (1 / sqrtf(d)): rounded twice or thrice.
+    for (int64_t d : dims_) {
+      if (d < 2) continue;
+      const long double root = sqrtl(static_cast<long double>(d)), inverse = 1.0L / root;
+      const auto rounded_root = static_cast<long double>(round_to(type, root));
+      const double once = round_to(type, inverse), twice = round_to(type, 1.0L / rounded_root);
+      if (is(inverse, once, -1, d) || is(inverse, twice, -1, d) ||
+          is(root, round_to(type, root), -1, -d))
+        return true;
+      for (size_t k = 0; k < kScaled; ++k) {
+        const long double c = table[k].value, r = static_cast<long double>(round_to(type, c));
+        for (const long double literal :
+             {c * inverse, r * inverse, r * static_cast<long double>(once),
+              r * static_cast<long double>(twice), c / rounded_root})
+          if (is(c * inverse, round_to(type, literal), static_cast<int>(k), d)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 Ideal Snapper::compute(Ty type, double value) const {
   Ideal ideal;
   ideal.value = value;
@@ -94,39 +153,7 @@ Ideal Snapper::compute(Ty type, double value) const {
   const auto [digits, exp10] = shortest(type, value);
   const size_t need = type == Ty::F64 ? 15 : type == Ty::F32 ? 8 : 4;
   const size_t have = digits.size() - (value < 0 ? 1 : 0);
-  const double sign = value < 0 ? -1 : 1;
-  if (have + 1 >= need) {
-    for (size_t k = 0; k < irrationals().size(); ++k) {
-      const IrrationalConstant& c = irrationals()[k];
-      if (c.den == 0 || round_to(type, c.value) != magnitude) continue;
-      ideal.kind = Ideal::Kind::Irrational;
-      ideal.constant = static_cast<int>(k);
-      ideal.num = value < 0 ? -1 : 1;
-      ideal.value = static_cast<double>(sign * c.value);
-      ideal.text = (value < 0 ? "-" : "") + std::string(c.text);
-      ideal.snapped = true;
-      return ideal;
-    }
-    // Before the rationals: a convergent of a root can round to the same float.
-    for (int64_t d : dims_) {
-      if (d < 2) continue;
-      const long double root = sqrtl(static_cast<long double>(d));
-      for (bool inverse : {true, false}) {
-        // Hosts also write 1 / sqrtf(d): rounded twice, at most one ulp off.
-        const long double twice = 1.0L / static_cast<long double>(round_to(type, root));
-        if (round_to(type, inverse ? 1.0L / root : root) != magnitude &&
-            !(inverse && round_to(type, twice) == magnitude))
-          continue;
-        ideal.kind = Ideal::Kind::Irrational;
-        ideal.num = value < 0 ? -1 : 1;
-        ideal.den = inverse ? d : -d;  // num / sqrt(den), or num * sqrt(-den)
-        ideal.value = static_cast<double>(sign * (inverse ? 1.0L / root : root));
-        ideal.text = fmt::format("{}{}sqrt({})", value < 0 ? "-" : "", inverse ? "1/" : "", d);
-        ideal.snapped = true;
-        return ideal;
-      }
-    }
-  }
+  if (have + 1 >= need && irrational(type, value, &ideal)) return ideal;
   if (have >= need) {
     auto rational = [&](int64_t n, int64_t d) {
       if (round_to(type, static_cast<long double>(n) / static_cast<long double>(d)) != magnitude)

@@ -16,17 +16,19 @@ struct Ideal {
     Rational,   // num / den
     Decimal,    // num * 10^exp10
     Dyadic,     // the double itself
-    Irrational  // sign * base^(power): see IrrationalBase
+    Irrational  // num / den * constant * root
   } kind = Kind::Dyadic;
   int64_t num = 0, den = 1;
   int exp10 = 0;
   double value = 0;      // nearest double
-  int constant = -1;     // Irrational: index in irrationals(), or -1: num * sqrt(den)^-1 below
+  int constant = -1;     // Irrational: index in irrationals(), or -1: none
+  int64_t root = 1;      // Irrational: d > 1: 1 / sqrt(d), d < 0: sqrt(-d), 1: none
   std::string text;      // "sqrt(1/2)", "1/49"
   bool snapped = false;  // differs from the literal's own value
 };
 
-// Irrational constants are products of powers of these bases.
+// Irrational constants are products of powers of these bases. A literal may also be one of them
+// times a power of two, and divided by the root of a dimension.
 struct IrrationalConstant {
   const char* text;
   long double value;
@@ -48,6 +50,7 @@ class Snapper {
 
  private:
   Ideal compute(Ty type, double value) const;
+  bool irrational(Ty type, double value, Ideal* ideal) const;
   bool divides_dims(int64_t n) const;
   std::vector<int64_t> dims_;
   mutable std::unordered_map<uint64_t, Ideal> cache_;

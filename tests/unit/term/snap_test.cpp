@@ -28,11 +28,26 @@ TEST(Snap, AReciprocalOfARoundedRootIsTheSameIdeal) {
   EXPECT_EQ(ideal(s, static_cast<float>(1.0 / std::sqrt(67.0))), "1/sqrt(67)");
 }
 
+TEST(Snap, ConstantsTimesAPowerOfTwoAndOverTheRootOfADimension) {
+  const Snapper s({64, 96});
+  // The scale of an attention with heads of 64 and 96, folded into the base of exp2.
+  EXPECT_EQ(ideal(s, static_cast<float>(1.4426950408889634 / std::sqrt(64.0))), "log2(e)/sqrt(64)");
+  EXPECT_EQ(ideal(s, static_cast<float>(-1.4426950408889634 / std::sqrt(96.0))),
+            "-log2(e)/sqrt(96)");
+  EXPECT_EQ(ideal(s, 1.44269504f * (1.0f / std::sqrt(96.0f))), "log2(e)/sqrt(96)");
+  EXPECT_EQ(ideal(s, 0.0356774081f), "0.044715*sqrt(2/pi)");
+  EXPECT_EQ(ideal(s, 0.0713548163f), "2*0.044715*sqrt(2/pi)");
+  EXPECT_EQ(s.snap(Ty::F32, 1.4426950408889634 / 8).text, "");  // not a float of 24 bits
+  const Ideal& i = s.snap(Ty::F32, static_cast<double>(static_cast<float>(M_LOG2E / 8)));
+  EXPECT_EQ(i.value, M_LOG2E / 8);
+  EXPECT_EQ(ideal(Snapper({}), static_cast<float>(M_LOG2E / std::sqrt(96.0))), "0.14724445");
+}
+
 TEST(Snap, OtherNumbersStayWhatTheyAre) {
   const Snapper s({64, 9});
   EXPECT_EQ(ideal(s, 1.0f / 49), "1/49");
-  EXPECT_EQ(ideal(s, 0.35355338f), "1189/3363");  // 8 is no dimension here
-  EXPECT_FALSE(s.snap(Ty::F32, 3).snapped);       // the root of 9
+  EXPECT_EQ(ideal(s, 0.37796447f), "0.37796447");  // 7 is no dimension here
+  EXPECT_FALSE(s.snap(Ty::F32, 3).snapped);        // the root of 9
   EXPECT_FALSE(s.snap(Ty::F32, 0.125).snapped);
 }
 
