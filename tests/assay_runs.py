@@ -7,8 +7,56 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """What one check gave, and what the process and its children took."""
+
+    code: int
+    errors: str  # standard error
+    data: dict  # the JSON, {} if none was written
+    wall_seconds: float
+    cpu_seconds: float
+
+    def phases(self, what: str = "seconds") -> dict[str, float]:
+        """Wall ("seconds") or "cpu_seconds" of each phase, in their order."""
+        return {t["phase"]: t.get(what, 0) for t in self.data.get("timings", [])}
+
+    @property
+    def peak(self) -> int:
+        """Bytes, of the checking process alone; 0 if it told nothing."""
+        return self.data.get("peak_memory_bytes", 0)
+
+
+def measure(
+    command: list[str], timeout: float | None = None, env: dict[str, str] | None = None
+) -> Cost:
+    """Runs an `assay check` command and adds its --json. Killed after `timeout` seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        start = time.monotonic()
+        with subprocess.Popen(
+            [*command, "--json", str(out)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+        ) as process:
+            killer = threading.Timer(timeout, process.kill) if timeout else None
+            if killer:
+                killer.start()
+            errors = process.stderr.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if killer:
+                killer.cancel()
+        wall = time.monotonic() - start
+        data = json.loads(out.read_text()) if out.exists() else {}
+    return Cost(process.returncode, errors, data, wall, usage.ru_utime + usage.ru_stime)
 
 # `assay check` exports a ref.py with this Python: the caller's choice, the repository's own
 # environment, else the one that runs this script.

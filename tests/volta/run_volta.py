@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import time
 import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from assay_runs import measure  # noqa: E402
+
 KERNELS = Path("crates/volta_bench/kernels")
 # Classes of results and kinds of findings that say: there is a race.
 RACES = {"race", "nondeterministic", "hazard", "racy-idiom"}
@@ -30,38 +29,25 @@ RACES = {"race", "nondeterministic", "hazard", "racy-idiom"}
 
 def check(binary: str, kernels: Path, pair: dict) -> dict:
     """One pair: what was found, and at what cost."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out.json"
-        command = [binary, "check", str(kernels / pair["candidate"])]
-        command += [str(kernels / pair["reference"])]
-        command += ["--launch", str(HERE / f"{pair['name']}.toml"), "--json", str(out)]
-        start = time.monotonic()
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        ) as process:
-            errors = process.stderr.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        wall = time.monotonic() - start
-        data = json.loads(out.read_text()) if out.exists() else {}
+    command = [binary, "check", str(kernels / pair["candidate"]), str(kernels / pair["reference"])]
+    cost = measure([*command, "--launch", str(HERE / f"{pair['name']}.toml")])
+    data = cost.data
     shape = (data.get("shapes") or [{}])[0]
-    phases = {t["phase"]: t["seconds"] for t in data.get("timings", [])}
-    cpu = {t["phase"]: t.get("cpu_seconds", 0) for t in data.get("timings", [])}
     return {
         "name": pair["name"],
         "expected": pair["expect"],
-        "verdict": data.get("verdict", f"exit {process.returncode}"),
-        "summary": data.get("summary", "") or errors.strip()[-300:],
+        "verdict": data.get("verdict", f"exit {cost.code}"),
+        "summary": data.get("summary", "") or cost.errors.strip()[-300:],
         "classes": sorted({r["class"] for r in shape.get("results", [])}),
         "findings": sorted({f["kind"] for f in data.get("findings", [])}),
         "checked": sum(o["checked"] for o in shape.get("outputs", [])),
         "proved": sum(o["proved"] for o in shape.get("outputs", [])),
-        "seconds": sum(phases.values()),
-        "wall_seconds": wall,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_memory_bytes": usage.ru_maxrss * 1024,
-        "phases": phases,
-        "cpu_phases": cpu,
+        "seconds": sum(cost.phases().values()),
+        "wall_seconds": cost.wall_seconds,
+        "cpu_seconds": cost.cpu_seconds,
+        "peak_memory_bytes": cost.peak,
+        "phases": cost.phases(),
+        "cpu_phases": cost.phases("cpu_seconds"),
     }
 
 
