@@ -103,17 +103,36 @@ Status Defects::outside() {
   return {};
 }
 
-Status Defects::hazards(const Plan& plan) {
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
-    if (!side_.launches[s]) continue;
-    if (!plan.steps[s].launch) continue;
-    ASSAY_CHECK(side_.launches[s]->hazards(plan.steps[s].launch->ctas, findings_, results_));
+void Defects::start_hazards(size_t step, const std::vector<uint32_t>& ctas, bool beside) {
+  std::shared_future<Hazards> before;
+  if (!started_.empty()) before = started_.back();
+  auto look = [launch = side_.launches[step].get(), step, ctas, before] {
+    if (before.valid()) before.wait();
+    Hazards h;
+    h.step = step;
+    h.status = launch->hazards(ctas, h.findings, h.results);
+    return h;
+  };
+  started_.push_back(std::async(beside ? std::launch::async : std::launch::deferred, look).share());
+}
+
+Status Defects::hazards() {
+  Status status;
+  std::vector<Hazards> all;
+  for (const auto& one : started_) all.push_back(one.get());
+  started_.clear();
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Hazards& a, const Hazards& b) { return a.step < b.step; });
+  for (Hazards& h : all) {
+    std::move(h.findings.begin(), h.findings.end(), std::back_inserter(findings_));
+    std::move(h.results.begin(), h.results.end(), std::back_inserter(results_));
+    if (status && !h.status) status = h.status;
   }
   const auto other = [](const LocationResult& r) { return r.cls != "race"; };
   const auto first = std::stable_partition(results_.begin(), results_.end(), other);
   std::move(first, results_.end(), std::back_inserter(races_));
   results_.erase(first, results_.end());
-  return {};
+  return status;
 }
 
 Status Defects::races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,

@@ -2,6 +2,7 @@
 // What is wrong with a side of the comparison whatever the values are: launches that are refused,
 // elements that nothing writes, accesses out of bounds, races, steps that nothing orders. Of the
 // candidate these refute; a reference that has them is no measure, so its own leave a verdict open.
+#include <future>
 #include <vector>
 
 #include "check/experiment.h"
@@ -32,7 +33,10 @@ class Defects {
   void recorded(bool with_notes);  // what the recorder saw
   Status unwritten();
   Status outside();  // stores outside every buffer, also where no trace succeeds
-  Status hazards(const Plan& plan);
+  // Accesses of the CTAs that a plan looks at (BeforeTrace of make_plan): one launch after the
+  // other, on a thread of their own if `beside`, else within hazards().
+  void start_hazards(size_t step, const std::vector<uint32_t>& ctas, bool beside);
+  Status hazards();  // waits for what was started, of plans that failed too
   // A race in the cone: two legal schedules with different values decide; where something else has
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.
   Status races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
@@ -63,6 +67,13 @@ class Defects {
   std::vector<Finding> findings_;
   std::vector<LocationResult> results_;
   std::vector<LocationResult> races_;  // not decided yet
+  struct Hazards {
+    size_t step = 0;
+    Status status;
+    std::vector<Finding> findings;
+    std::vector<LocationResult> results;
+  };
+  std::vector<std::shared_future<Hazards>> started_;
 };
 
 }  // namespace assay::check

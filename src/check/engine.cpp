@@ -132,13 +132,24 @@ class ShapeCheck {
     auto reference_plan =
         std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
                    [&] { return make_plan(reference_, wants_of(pairs_, where.outputs, false)); });
-    ASSAY_TRY(const Plan c_plan, make_plan(candidate_, wants_of(pairs_, where.outputs, true)));
+    const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
+      defects_[0].start_hazards(step, ctas, options_.jobs > 1);
+    };
+    Result<Plan> c_made =
+        make_plan(candidate_, wants_of(pairs_, where.outputs, true), false, watch);
     budget_.lap("trace");
-    ASSAY_CHECK(defects_[0].hazards(c_plan));
+    const Status watched = defects_[0].hazards();  // they speak where no trace succeeds, too
     budget_.lap("hazards");
+    ASSAY_TRY(const Plan c_plan, std::move(c_made));
+    ASSAY_CHECK(watched);
     ASSAY_TRY(Plan r_plan, reference_plan.get());
     budget_.lap("trace of the reference");
-    if (dual_) ASSAY_CHECK(defects_[1].hazards(r_plan));
+    if (dual_) {
+      for (size_t s = 0; s < r_plan.steps.size(); ++s)
+        if (r_plan.steps[s].launch)
+          defects_[1].start_hazards(s, r_plan.steps[s].launch->ctas, false);
+      ASSAY_CHECK(defects_[1].hazards());
+    }
     take_defects();
     const ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_,
                                           where.outputs, *snapper_, options_.seed, options_.jobs);

@@ -31,6 +31,8 @@ constexpr size_t kHazardCtas = 1024;
 constexpr uint64_t kEndlessLimit = 20'000'000;
 constexpr uint64_t kHazardLimit = 4'000'000'000;
 constexpr uint64_t kTraceLimit = 500'000'000;
+// Lanes out of bounds: they refute, whatever the rest of the launch does.
+constexpr uint64_t kEnoughFaults = 1'000'000;
 
 // Parsed modules by text: launches of one kernel, and both sides, share them.
 Result<std::shared_ptr<const ptx::Module>> parse_cached(const std::string& text,
@@ -356,6 +358,7 @@ class HazardObserver : public machine::Observer {
   void barrier_mismatch(uint32_t, uint32_t pc, uint32_t other) override {
     mismatches.push_back({pc, other});
   }
+  bool has_enough() const override { return tracker_.faults() > kEnoughFaults; }
   std::vector<std::pair<uint32_t, uint32_t>> mismatches;
 
  private:
@@ -471,6 +474,8 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
     auto stats = machine::run_skeleton(sliced, spec, env_, range, observer);
     if (!stats) {
       if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
+      report_hazards(tracker.hazards(), findings, refutations);  // what was seen until then
+      if (observer.has_enough()) return {};
       refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));
       refutations.back().kind = VerdictKind::Unknown;
       return {};

@@ -39,7 +39,9 @@ void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
   }
 }
 
-Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPlan& plan) {
+Status plan_launch(PreparedLaunch& launch, bool descending,
+                   const std::function<void(const std::vector<uint32_t>&)>& before, Wants& want,
+                   StepPlan& plan) {
   ASSAY_TRY(const Coverage* cover, launch.coverage());
   std::set<uint32_t> ctas;
   for (const auto& entry : cover->buffers) {
@@ -65,6 +67,7 @@ Status plan_launch(PreparedLaunch& launch, bool descending, Wants& want, StepPla
   if (ctas.empty()) return {};
   LaunchPlan lp;
   lp.ctas.assign(ctas.begin(), ctas.end());
+  before(lp.ctas);
   ASSAY_TRY(lp.trace, launch.trace(lp.ctas, descending));
   lp.marks = term::mark(*lp.trace, [&](int buffer, int64_t e) {
     auto it = want.find(buffer);
@@ -106,14 +109,18 @@ ElemSet covered(const Side& side, const ElemSet& wanted, int buffer, int64_t off
 
 }  // namespace
 
-Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending) {
+Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending,
+                       const BeforeTrace& before) {
   Plan plan;
   Wants want = outputs;
   plan.steps.resize(side.program->steps.size());
   for (size_t s = side.program->steps.size(); s-- > 0;) {
     StepPlan& step = plan.steps[s];
     if (side.launches[s]) {
-      ASSAY_CHECK(plan_launch(*side.launches[s], descending, want, step));
+      const auto mine = [&](const std::vector<uint32_t>& ctas) {
+        if (before) before(s, ctas);
+      };
+      ASSAY_CHECK(plan_launch(*side.launches[s], descending, mine, want, step));
       if (step.launch) {
         plan.live_nodes += step.launch->marks.live.size();
         plan.warp_instructions += step.launch->trace->warp_instructions;

@@ -2,6 +2,7 @@
 // A plan: what must be evaluated for a set of output elements, found backwards over the steps, and
 // the evaluation of a plan in a domain, forwards.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,8 +42,11 @@ struct Plan {
   Wants unwritten;
 };
 
-// descending: traces by the other schedule (see PreparedLaunch::trace).
-Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false);
+// descending: traces by the other schedule (see PreparedLaunch::trace). before: called with a step
+// and the CTAs of its launch before they are traced.
+using BeforeTrace = std::function<void(size_t step, const std::vector<uint32_t>& ctas)>;
+Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false,
+                       const BeforeTrace& before = {});
 
 // Runs the plan; the store then holds the wanted outputs.
 template <class D>

@@ -148,6 +148,8 @@ class Executor {
       if (unchecked_ > kStepsBetweenChecks) {
         unchecked_ = 0;
         if (Deadline::passed()) return fail(DiagKind::Limit, "no time left to run the launch");
+        if (observer_ && observer_->has_enough())
+          return fail(DiagKind::Limit, "the rest of the launch was not run");
       }
     }
     if (progress || !cta.threads) return {};
@@ -156,8 +158,12 @@ class Executor {
     return deadlock(cta);
   }
 
-  // Warps that may wait for one another through memory must take turns; others run to a barrier.
-  uint64_t spin_share() const { return k_.may_spin ? uint64_t{1} << 16 : uint64_t{1} << 24; }
+  // Warps that may wait for one another through memory must take turns; others run to a barrier,
+  // or, where accesses are only watched, until it is time to ask the observer.
+  uint64_t spin_share() const {
+    if (k_.may_spin) return uint64_t{1} << 16;
+    return observer_ && !D::kData ? uint64_t{1} << 20 : uint64_t{1} << 24;
+  }
 
   Status deadlock(const Cta& cta) {
     for (const Warp& w : cta.warps) {

@@ -253,6 +253,7 @@ HazardTracker::Target HazardTracker::target_of(const WarpAccess& a, uint64_t add
 
 void HazardTracker::fault(HazardKind kind, const WarpAccess& a, uint32_t lane, const Target& t) {
   if (a.maybe) return;
+  if (kind != HazardKind::UninitialisedRead) ++faults_;
   Hazard h;
   h.kind = kind;
   h.space = a.space;

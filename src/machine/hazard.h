@@ -146,6 +146,7 @@ class HazardTracker {
   const std::vector<Hazard>& hazards() const { return hazards_; }
   uint64_t dropped() const { return dropped_; }  // distinct hazards beyond max_hazards
   bool saturated() const { return saturated_; }
+  uint64_t faults() const { return faults_; }  // lane instances of out of bounds and misaligned
   // Buffers with track_reads == false that one launch both read and wrote: run again with
   // track_reads, else races between these reads and writes are not seen.
   std::vector<int> untracked_conflicts() const;
@@ -193,6 +194,7 @@ class HazardTracker {
   uint64_t shadow_bytes_ = 0;
   size_t max_hazards_;
   uint64_t dropped_ = 0;
+  uint64_t faults_ = 0;
   bool saturated_ = false;
 };
 

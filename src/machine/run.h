@@ -51,6 +51,8 @@ class Observer {
   virtual void endless(uint32_t /*cta*/, uint32_t /*warp*/, uint32_t /*pc*/) {}
   // Threads met at one barrier from different instructions.
   virtual void barrier_mismatch(uint32_t /*cta*/, uint32_t /*pc*/, uint32_t /*other_pc*/) {}
+  // Asked now and then: true ends the run with an error of kind Limit.
+  virtual bool has_enough() const { return false; }
 };
 
 // Something that stops a launch on a GPU or that it does not define.
