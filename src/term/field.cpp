@@ -16,12 +16,14 @@
 namespace assay::term {
 namespace {
 
-inline double reduce_once(double p, double x) {  // x in (-p, 2p)
+#define INLINED __attribute__((always_inline))
+
+INLINED inline double reduce_once(double p, double x) {  // x in (-p, 2p)
   x = x < 0 ? x + p : x;
   return x >= p ? x - p : x;
 }
 
-inline double mul1(double p, double inv, double a, double b) {
+INLINED inline double mul1(double p, double inv, double a, double b) {
   const double h = a * b;
   const double l = __builtin_fma(a, b, -h);
   const double c = __builtin_floor(h * inv);
@@ -29,94 +31,120 @@ inline double mul1(double p, double inv, double a, double b) {
   return reduce_once(p, d + l);
 }
 
-inline uint64_t mix_double(double a, uint64_t salt) {
-  return mix64(std::bit_cast<uint64_t>(a) ^ salt);
+INLINED inline uint64_t mix_double(double a, uint64_t salt) {
+  return mix64(__builtin_bit_cast(uint64_t, a) ^ salt);  // std::bit_cast is not inlined in clones
+}
+
+// f(l) for the lanes of every group of eight that the mask touches.
+template <class F>
+INLINED inline void each_lane(uint32_t mask, F f) {
+  if (mask == kAllLanes) {
+#pragma GCC ivdep
+    for (int l = 0; l < kRow; ++l) f(l);
+    return;
+  }
+  for (int group = 0; group < kRow; group += 8) {
+    if (((mask >> group) & 255) == 0) continue;
+#pragma GCC ivdep
+    for (int l = group; l < group + 8; ++l) f(l);
+  }
 }
 
 }  // namespace
 
-ROW_CLONES void row_add(const Modulus& m, const double* a, const double* b, double* out) {
+ROW_CLONES void row_add(const Modulus& m, const double* a, const double* b, double* out,
+                        uint32_t mask) {
   const double p = m.p;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
+  each_lane(mask, [=](int l) INLINED {
     const double s = a[l] + b[l];
     out[l] = s >= p ? s - p : s;
-  }
+  });
 }
 
-ROW_CLONES void row_sub(const Modulus& m, const double* a, const double* b, double* out) {
+ROW_CLONES void row_sub(const Modulus& m, const double* a, const double* b, double* out,
+                        uint32_t mask) {
   const double p = m.p;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
+  each_lane(mask, [=](int l) INLINED {
     const double s = a[l] - b[l];
     out[l] = s < 0 ? s + p : s;
-  }
+  });
 }
 
-ROW_CLONES void row_neg(const Modulus& m, const double* a, double* out) {
+ROW_CLONES void row_neg(const Modulus& m, const double* a, double* out, uint32_t mask) {
   const double p = m.p;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) out[l] = a[l] == 0 ? 0.0 : p - a[l];
+  each_lane(mask, [=](int l) INLINED { out[l] = a[l] == 0 ? 0.0 : p - a[l]; });
 }
 
-ROW_CLONES void row_mul(const Modulus& m, const double* a, const double* b, double* out) {
+ROW_CLONES void row_mul(const Modulus& m, const double* a, const double* b, double* out,
+                        uint32_t mask) {
   const double p = m.p, inv = m.inv;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) out[l] = mul1(p, inv, a[l], b[l]);
+  each_lane(mask, [=](int l) INLINED { out[l] = mul1(p, inv, a[l], b[l]); });
+}
+
+ROW_CLONES void row_scale(const Modulus& m, const double* a, double factor, double* out,
+                          uint32_t mask) {
+  const double p = m.p, inv = m.inv;
+  each_lane(mask, [=](int l) INLINED { out[l] = mul1(p, inv, a[l], factor); });
 }
 
 ROW_CLONES void row_fma(const Modulus& m, const double* a, const double* b, const double* c,
-                        double* out) {
+                        double* out, uint32_t mask) {
   const double p = m.p, inv = m.inv;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
+  each_lane(mask, [=](int l) INLINED {
     const double s = mul1(p, inv, a[l], b[l]) + c[l];
     out[l] = s >= p ? s - p : s;
-  }
+  });
 }
 
-ROW_CLONES void row_inv(const Modulus& m, const double* a, double* out) {
+ROW_CLONES void row_inv(const Modulus& m, const double* a, double* out, uint32_t mask) {
   const double p = m.p, inv = m.inv;
   const uint64_t e = static_cast<uint64_t>(p) - 2;
-  double base[kRow], acc[kRow];
+  for (int group = 0; group < kRow; group += 8) {
+    if (((mask >> group) & 255) == 0) continue;
+    double base[8], acc[8];
 #pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
-    base[l] = a[l];
-    acc[l] = 1.0;
+    for (int l = 0; l < 8; ++l) {
+      base[l] = a[group + l];
+      acc[l] = 1.0;
+    }
+    for (uint64_t k = e; k != 0; k >>= 1) {
+      if (k & 1)
+#pragma GCC ivdep
+        for (int l = 0; l < 8; ++l) acc[l] = mul1(p, inv, acc[l], base[l]);
+#pragma GCC ivdep
+      for (int l = 0; l < 8; ++l) base[l] = mul1(p, inv, base[l], base[l]);
+    }
+#pragma GCC ivdep
+    for (int l = 0; l < 8; ++l) out[group + l] = acc[l];
   }
-  for (uint64_t k = e; k != 0; k >>= 1) {
-    if (k & 1)
-#pragma GCC ivdep
-      for (int l = 0; l < kRow; ++l) acc[l] = mul1(p, inv, acc[l], base[l]);
-#pragma GCC ivdep
-    for (int l = 0; l < kRow; ++l) base[l] = mul1(p, inv, base[l], base[l]);
-  }
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) out[l] = acc[l];
 }
 
-ROW_CLONES void row_hash(const double* a, uint64_t salt, double* out) {
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) out[l] = to_element(mix_double(a[l], salt));
+ROW_CLONES void row_hash(const double* a, uint64_t salt, double* out, uint32_t mask) {
+  each_lane(mask, [=](int l) INLINED { out[l] = to_element(mix_double(a[l], salt)); });
 }
 
-ROW_CLONES void row_hash_even(const Modulus& m, const double* a, uint64_t salt, double* out) {
+ROW_CLONES void row_hash_even(const Modulus& m, const double* a, uint64_t salt, double* out,
+                              uint32_t mask) {
   const double p = m.p;
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
+  each_lane(mask, [=](int l) INLINED {
     const double n = p - a[l];
     out[l] = to_element(mix_double(n < a[l] ? n : a[l], salt));
-  }
+  });
 }
 
 ROW_CLONES void row_symbol(uint64_t symbol, uint64_t salt_v, uint64_t salt_e,
-                           const int64_t* elements, double* v, double* e) {
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
+                           const int64_t* elements, double* v, double* e, uint32_t mask) {
+  if (e == nullptr) {
+    each_lane(mask, [=](int l) INLINED {
+      v[l] = to_element(mix64(mix64(static_cast<uint64_t>(elements[l]) + symbol) ^ salt_v));
+    });
+    return;
+  }
+  each_lane(mask, [=](int l) INLINED {
     const uint64_t h = mix64(static_cast<uint64_t>(elements[l]) + symbol);
     v[l] = to_element(mix64(h ^ salt_v));
     e[l] = to_element(mix64(h ^ salt_e));
-  }
+  });
 }
 
 double f_add(const Modulus& m, double a, double b) {
@@ -128,13 +156,13 @@ double f_sub(const Modulus& m, double a, double b) {
   return s < 0 ? s + m.p : s;
 }
 double f_neg(const Modulus& m, double a) { return a == 0 ? 0.0 : m.p - a; }
-double f_mul(const Modulus& m, double a, double b) { return mul1(m.p, m.inv, a, b); }
+ROW_CLONES double f_mul(const Modulus& m, double a, double b) { return mul1(m.p, m.inv, a, b); }
 
-double f_pow(const Modulus& m, double a, uint64_t e) {
+ROW_CLONES double f_pow(const Modulus& m, double a, uint64_t e) {
   double acc = 1.0;
   for (; e != 0; e >>= 1) {
-    if (e & 1) acc = f_mul(m, acc, a);
-    a = f_mul(m, a, a);
+    if (e & 1) acc = mul1(m.p, m.inv, acc, a);
+    a = mul1(m.p, m.inv, a, a);
   }
   return acc;
 }
@@ -201,18 +229,18 @@ double PrimePair::exp(double e) const {
   return acc;
 }
 
-void PrimePair::row_exp(const double* e, double* out) const {
+void PrimePair::row_exp(const double* e, double* out, uint32_t mask) const {
   alignas(64) double factor[kRow];
-  alignas(64) uint64_t k[kRow];
-#pragma GCC ivdep
-  for (int l = 0; l < kRow; ++l) {
-    k[l] = static_cast<uint64_t>(e[l]);
-    out[l] = powers[0][k[l] & 255];
-  }
+  alignas(64) int64_t k[kRow];
+  each_lane(mask, [&](int l) INLINED {
+    k[l] = static_cast<int64_t>(e[l]);
+    out[l] = powers[0][static_cast<size_t>(k[l] & 255)];
+  });
   for (size_t i = 1; i < powers.size(); ++i) {
-#pragma GCC ivdep
-    for (int l = 0; l < kRow; ++l) factor[l] = powers[i][(k[l] >> (8 * i)) & 255];
-    row_mul(p, out, factor, out);
+    each_lane(mask, [&](int l) INLINED {
+      factor[l] = powers[i][static_cast<size_t>((k[l] >> (8 * i)) & 255)];
+    });
+    row_mul(p, out, factor, out, mask);
   }
 }
 

@@ -229,7 +229,8 @@ void FieldDomain::set_undef(uint64_t tag, Row& out) const {
 void FieldDomain::symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
                          Row& out) {
   clear_marks(out);
-  row_symbol(symbol * 0x9e3779b97f4a7c15ULL, salt_v_, salt_e_, elements, out.v, out.e);
+  row_symbol(symbol * 0x9e3779b97f4a7c15ULL, salt_v_, salt_e_, elements, out.v,
+             with_exp_ ? out.e : nullptr, mask);
   if (is_float(type)) return;
   auto range = int_ranges_.find(symbol);
   if (range == int_ranges_.end()) return;
@@ -288,13 +289,11 @@ void FieldDomain::set_lane(Row& row, int lane, const Cell& cell) const {
   }
 }
 
-void FieldDomain::copy_lane(const Row& from, int from_lane, Row& to, int lane) {
+void FieldDomain::copy_marks(const Row& from, int from_lane, Row& to, int lane) {
   const uint32_t bit = 1u << lane;
   auto move = [&](uint32_t& t, uint32_t f) {
     t = ((f >> from_lane) & 1) != 0 ? t | bit : t & ~bit;
   };
-  to.v[lane] = from.v[from_lane];
-  to.e[lane] = from.e[from_lane];
   move(to.raw, from.raw);
   move(to.pinf, from.pinf);
   move(to.ninf, from.ninf);

@@ -39,8 +39,10 @@ class FieldDomain {
     uint32_t undef = 0;  // depends on memory or lanes that nothing defined
     uint32_t taint = 0;  // contains exp: e is additive only
     uint32_t lazy = 0;   // v is a node of a maximum or minimum whose image is not computed yet
+    uint32_t marked() const { return raw | lazy | pinf | ninf | undef; }  // no plain number
     bool special() const { return (pinf | ninf | undef) != 0; }
   };
+  using Lane = LaneOf<Row>;
   struct Cell {  // v < 0 marks: -1 +inf, -2 -inf; undef: v = -3 - image
     double v = 0, e = 0;
   };
@@ -54,6 +56,8 @@ class FieldDomain {
 
   void apply(Fn fn, Ty type, const Mods& mods, const Row* a, const Row* b, const Row* c,
              const Row* d, Row& out, uint32_t mask);
+  // The same for single lanes, if that is a ring operation to which no law applies.
+  bool apply_lane(Fn fn, const Mods& mods, const Lane* args, Row& out, int lane);
   void set_bits(uint64_t bits, Row& out) const;         // all lanes
   void set_bits(const uint64_t* bits, Row& out) const;  // lane by lane
   void set_number(Ty type, double value, Row& out);     // a literal, snapped
@@ -78,7 +82,13 @@ class FieldDomain {
   void fix_type(Ty type, Row& row, uint32_t mask);  // raw lanes take a type
   Cell cell(const Row& row, int lane, Ty type);
   void set_lane(Row& row, int lane, const Cell& cell) const;
-  static void copy_lane(const Row& from, int from_lane, Row& to, int lane);
+  static void copy_lane(const Row& from, int from_lane, Row& to, int lane) {
+    to.v[lane] = from.v[from_lane];
+    to.e[lane] = from.e[from_lane];
+    // Most lanes bear no mark.
+    if ((((from.marked() | from.taint) >> from_lane | (to.marked() | to.taint) >> lane) & 1) != 0)
+      copy_marks(from, from_lane, to, lane);
+  }
 
   // Combines two cells (reductions across lanes and atomics).
   Cell combine(Fn fn, Ty type, const Cell& a, const Cell& b);
@@ -150,7 +160,9 @@ class FieldDomain {
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
             uint32_t mask);
   bool plain(Fn fn, const Mods& mods, const Row* a, const Row* b, const Row* c, uint32_t mask);
-  void ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out);
+  void ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out, uint32_t mask);
+  static void copy_marks(const Row& from, int from_lane, Row& to, int lane);
+  void tainted_product(const Row& a, const Row& b, double* v, double* e, uint32_t mask) const;
   void opaque(Fn fn, const Row* a, const Row* b, const Row* c, Row& out, uint32_t mask);
   void odd_even(Fn fn, const Row& a, bool odd, Row& out, uint32_t mask);
   void mul(const Row& a, const Row& b, Row& out, uint32_t mask);

@@ -14,6 +14,8 @@ void for_lanes(uint32_t mask, F&& f) {
   for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
 }
 
+bool is_ring(Fn fn) { return fn == Fn::Add || fn == Fn::Sub || fn == Fn::Mul || fn == Fn::Fma; }
+
 void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = r.lazy = 0; }
 
 }  // namespace
@@ -22,14 +24,14 @@ void FieldDomain::add(const Row& a, const Row& b, Row& out, uint32_t mask) {
   const uint32_t taint = a.taint | b.taint;
   if (have_logs_) {
     const Row ca = a, cb = b;
-    row_add(primes_.p, a.v, b.v, out.v);
-    if (with_exp_) row_add(primes_.q, a.e, b.e, out.e);
+    row_add(primes_.p, a.v, b.v, out.v, mask);
+    if (with_exp_) row_add(primes_.q, a.e, b.e, out.e, mask);
     out.taint = taint;
     log_laws(Fn::Add, ca, cb, out, mask);
     return;
   }
-  row_add(primes_.p, a.v, b.v, out.v);
-  if (with_exp_) row_add(primes_.q, a.e, b.e, out.e);
+  row_add(primes_.p, a.v, b.v, out.v, mask);
+  if (with_exp_) row_add(primes_.q, a.e, b.e, out.e, mask);
   out.taint = taint;
 }
 
@@ -37,8 +39,8 @@ void FieldDomain::neg(const Row& a, Row& out, uint32_t mask) {
   Row ca;
   if (have_logs_) ca = a;
   const uint32_t taint = a.taint;
-  row_neg(primes_.p, a.v, out.v);
-  if (with_exp_) row_neg(primes_.q, a.e, out.e);
+  row_neg(primes_.p, a.v, out.v, mask);
+  if (with_exp_) row_neg(primes_.q, a.e, out.e, mask);
   out.taint = taint;
   if (have_logs_) log_laws(Fn::Neg, ca, ca, out, mask);
 }
@@ -52,8 +54,8 @@ void FieldDomain::sub(const Row& a, const Row& b, Row& out, uint32_t mask) {
     return;
   }
   const uint32_t taint = a.taint | b.taint;
-  row_sub(primes_.p, a.v, b.v, out.v);
-  if (with_exp_) row_sub(primes_.q, a.e, b.e, out.e);
+  row_sub(primes_.p, a.v, b.v, out.v, mask);
+  if (with_exp_) row_sub(primes_.q, a.e, b.e, out.e, mask);
   out.taint = taint;
 }
 
@@ -68,9 +70,9 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
   Row ca, cb;
   if (keep) ca = a, cb = b;
   const uint32_t taint = a.taint | b.taint;
-  row_mul(primes_.p, a.v, b.v, out.v);
+  row_mul(primes_.p, a.v, b.v, out.v, mask);
   if (with_exp_) {
-    row_mul(primes_.q, a.e, b.e, out.e);
+    row_mul(primes_.q, a.e, b.e, out.e, mask);
     for_lanes(taint & mask, [&](int l) { out.e[l] = e_hash(out.v[l]); });
   }
   out.taint = taint;
@@ -89,9 +91,9 @@ void FieldDomain::inverse(const Row& a, Row& out, uint32_t mask) {
   const uint32_t taint = a.taint;
   Row ca;
   if (have_roots_) ca = a;
-  row_inv(primes_.p, a.v, out.v);
+  row_inv(primes_.p, a.v, out.v, mask);
   if (with_exp_) {
-    row_inv(primes_.q, a.e, out.e);
+    row_inv(primes_.q, a.e, out.e, mask);
     for_lanes(taint & mask, [&](int l) { out.e[l] = e_hash(out.v[l]); });
   }
   out.taint = taint;
@@ -109,8 +111,10 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
   Row ca;
   if (have_logs_) ca = a;
   const uint32_t ninf = a.ninf;
-  for (int l = 0; l < kRow; ++l) t[l] = scale_q == 1 ? a.e[l] : f_mul(primes_.q, a.e[l], scale_q);
-  primes_.row_exp(t, out.v);
+  if (scale_q == 1)
+    primes_.row_exp(a.e, out.v, mask);
+  else
+    row_scale(primes_.q, a.e, scale_q, t, mask), primes_.row_exp(t, out.v, mask);
   if (have_logs_) {
     for_lanes(mask, [&](int l) {
       const LogForm* f = facts_.logs.find(ca.v[l]);
@@ -123,7 +127,7 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
       }
     });
   }
-  for (int l = 0; l < kRow; ++l) out.e[l] = e_hash(out.v[l]);
+  row_hash(out.v, salt_e_, out.e, mask);
   out.taint = kAll;
   for_lanes(ninf & mask, [&](int l) { out.v[l] = out.e[l] = 0; });
 }
@@ -131,16 +135,18 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
 // log to the base whose reciprocal natural logarithm is `scale`.
 void FieldDomain::log_of(const Row& a, double scale_p, double scale_q, Row& out, uint32_t mask) {
   oblige(Obligation::Kind::Positive, a, mask & ~a.undef);
+  const Modulus &p = primes_.p, &q = primes_.q;
   alignas(64) double inv[kRow], arg[kRow], h1[kRow], h2[kRow];
   for (int l = 0; l < kRow; ++l) arg[l] = a.v[l];
-  row_inv(primes_.p, arg, inv);
-  row_hash(arg, salt(Fn::Log), h1);
-  row_hash(inv, salt(Fn::Log), h2);
-  row_sub(primes_.p, h1, h2, out.v);
-  for (int l = 0; l < kRow; ++l) {
-    out.v[l] = f_mul(primes_.p, out.v[l], scale_p);
-    out.e[l] = f_mul(primes_.q, f_sub(primes_.q, e_hash(h1[l]), e_hash(h2[l])), scale_q);
-  }
+  row_inv(p, arg, inv, mask);
+  row_hash(arg, salt(Fn::Log), h1, mask);
+  row_hash(inv, salt(Fn::Log), h2, mask);
+  row_sub(p, h1, h2, out.v, mask);
+  row_scale(p, out.v, scale_p, out.v, mask);
+  row_hash(h1, salt_e_, h1, mask);
+  row_hash(h2, salt_e_, h2, mask);
+  row_sub(q, h1, h2, out.e, mask);
+  row_scale(q, out.e, scale_q, out.e, mask);
   out.taint = 0;
   for_lanes(mask,
             [&](int l) { facts_.logs[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
@@ -452,8 +458,8 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
     case Fn::Fma:
       if (!have_roots_ && !have_logs_ && ((a.taint | b.taint) == 0 || !with_exp_)) {
         const uint32_t taint = c.taint;
-        row_fma(p, a.v, b.v, c.v, out.v);
-        if (with_exp_) row_fma(q, a.e, b.e, c.e, out.e);
+        row_fma(p, a.v, b.v, c.v, out.v, mask);
+        if (with_exp_) row_fma(q, a.e, b.e, c.e, out.e, mask);
         out.taint = taint;
       } else {
         t = a;
@@ -644,43 +650,108 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
 // A ring operation on values without marks, to which no law applies.
 bool FieldDomain::plain(Fn fn, const Mods& mods, const Row* a, const Row* b, const Row* c,
                         uint32_t mask) {
-  if (fn != Fn::Add && fn != Fn::Sub && fn != Fn::Mul && fn != Fn::Fma) return false;
-  if (mods.sat || have_logs_ || have_roots_ || mask == 0) return false;
-  uint32_t marks = a->raw | a->lazy | a->pinf | a->ninf | a->undef;
-  marks |= b->raw | b->lazy | b->pinf | b->ninf | b->undef;
-  if (with_exp_ && (fn == Fn::Mul || fn == Fn::Fma)) marks |= a->taint | b->taint;
-  if (fn == Fn::Fma) marks |= c->raw | c->lazy | c->pinf | c->ninf | c->undef;
+  if (!is_ring(fn) || mods.sat || have_logs_ || have_roots_ || mask == 0) return false;
+  uint32_t marks = a->marked() | b->marked();
+  if (fn == Fn::Fma) marks |= c->marked();
   return (marks & mask) == 0 && facts_.constants.find(a->v[__builtin_ctz(mask)]) == nullptr;
 }
 
-void FieldDomain::ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out) {
+void FieldDomain::ring(Fn fn, const Row& a, const Row& b, const Row* c, Row& out, uint32_t mask) {
   const Modulus &p = primes_.p, &q = primes_.q;
-  uint32_t taint = a.taint | b.taint;
+  const uint32_t taint = with_exp_ ? a.taint | b.taint : 0;
+  uint32_t tainted = taint;
   switch (fn) {
     case Fn::Add:
-      row_add(p, a.v, b.v, out.v);
-      if (with_exp_) row_add(q, a.e, b.e, out.e);
+      row_add(p, a.v, b.v, out.v, mask);
+      if (with_exp_) row_add(q, a.e, b.e, out.e, mask);
       break;
     case Fn::Sub:
-      row_sub(p, a.v, b.v, out.v);
-      if (with_exp_) row_sub(q, a.e, b.e, out.e);
+      row_sub(p, a.v, b.v, out.v, mask);
+      if (with_exp_) row_sub(q, a.e, b.e, out.e, mask);
       break;
     case Fn::Mul:
-      row_mul(p, a.v, b.v, out.v);
-      if (with_exp_) row_mul(q, a.e, b.e, out.e);
+      if ((taint & mask) == 0) {
+        row_mul(p, a.v, b.v, out.v, mask);
+        if (with_exp_) row_mul(q, a.e, b.e, out.e, mask);
+      } else {
+        tainted_product(a, b, out.v, out.e, mask);
+      }
       break;
     default:
-      taint = c->taint;
-      row_fma(p, a.v, b.v, c->v, out.v);
-      if (with_exp_) row_fma(q, a.e, b.e, c->e, out.e);
+      if (with_exp_) tainted |= c->taint;
+      if ((taint & mask) == 0) {
+        row_fma(p, a.v, b.v, c->v, out.v, mask);
+        if (with_exp_) row_fma(q, a.e, b.e, c->e, out.e, mask);
+      } else {
+        alignas(64) double v[kRow], e[kRow];
+        tainted_product(a, b, v, e, mask);
+        row_add(p, v, c->v, out.v, mask);
+        row_add(q, e, c->e, out.e, mask);
+      }
       break;
   }
   clear_marks(out);
-  out.taint = taint;
+  out.taint = tainted;
+}
+
+// Where a factor contains exp, the product as an exponent is a hash of its image. v and e may lie
+// over a and b.
+void FieldDomain::tainted_product(const Row& a, const Row& b, double* v, double* e,
+                                  uint32_t mask) const {
+  const uint32_t taint = a.taint | b.taint;
+  if ((mask & ~taint) != 0) row_mul(primes_.q, a.e, b.e, e, mask);
+  row_mul(primes_.p, a.v, b.v, v, mask);
+  if ((mask & ~taint) == 0)
+    row_hash(v, salt_e_, e, mask);
+  else
+    for_lanes(taint & mask, [&](int l) { e[l] = e_hash(v[l]); });
+}
+
+bool FieldDomain::apply_lane(Fn fn, const Mods& mods, const Lane* args, Row& out, int lane) {
+  if (!is_ring(fn) || mods.sat || have_logs_ || have_roots_) return false;
+  const Row &a = *args[0].row, &b = *args[1].row;
+  const int la = args[0].lane, lb = args[1].lane;
+  uint32_t marks = a.marked() >> la | b.marked() >> lb;
+  uint32_t taint = a.taint >> la | b.taint >> lb;
+  if (fn == Fn::Fma) marks |= args[2].row->marked() >> args[2].lane;
+  const double av = a.v[la], bv = b.v[lb], ae = a.e[la], be = b.e[lb];
+  if ((marks & 1) != 0 || facts_.constants.find(av) != nullptr) return false;
+  const Modulus &p = primes_.p, &q = primes_.q;
+  double v = 0, e = 0;
+  switch (fn) {
+    case Fn::Add:
+      v = f_add(p, av, bv);
+      if (with_exp_) e = f_add(q, ae, be);
+      break;
+    case Fn::Sub:
+      v = f_sub(p, av, bv);
+      if (with_exp_) e = f_sub(q, ae, be);
+      break;
+    default:
+      v = f_mul(p, av, bv);
+      if (with_exp_) e = (taint & 1) != 0 ? e_hash(v) : f_mul(q, ae, be);
+      if (fn == Fn::Mul) break;
+      const Row& c = *args[2].row;
+      const int lc = args[2].lane;
+      v = f_add(p, v, c.v[lc]);
+      if (with_exp_) e = f_add(q, e, c.e[lc]);
+      taint |= c.taint >> lc;
+      break;
+  }
+  const uint32_t bit = 1u << lane;
+  out.raw &= ~bit, out.lazy &= ~bit, out.pinf &= ~bit, out.ninf &= ~bit, out.undef &= ~bit;
+  out.taint = with_exp_ ? (out.taint & ~bit) | (taint & 1) << lane : 0;
+  out.v[lane] = v;
+  out.e[lane] = e;
+  return true;
 }
 
 void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const Row* pb,
                         const Row* pc, const Row* pd, Row& out, uint32_t mask) {
+  if (plain(fn, mods, pa, pb, pc, mask)) {
+    ring(fn, *pa, *pb, pc, out, mask);
+    return;
+  }
   thread_local Row s1, s2, s3, none;
   if (fn == Fn::Bits || fn == Fn::CvtII || fn == Fn::CvtIF || fn == Fn::CvtFF || fn == Fn::CvtFI) {
     const Ty from = mods.type2 == Ty::None ? type : mods.type2;
@@ -731,10 +802,6 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
       }
     });
     out.undef = (ca.undef | cb.undef) & mask;
-    return;
-  }
-  if (plain(fn, mods, pa, pb, pc, mask)) {
-    ring(fn, *pa, *pb, pc, out);
     return;
   }
   const FnInfo& f = info(fn);

@@ -12,6 +12,13 @@
 
 namespace assay::term {
 
+// One lane of a row.
+template <class Row>
+struct LaneOf {
+  Row* row = nullptr;
+  int lane = 0;
+};
+
 // What a buffer holds before the first step.
 struct Source {
   enum class Kind : uint8_t { Symbol, Data, Zero, Poison } kind = Kind::Poison;

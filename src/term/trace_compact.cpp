@@ -25,6 +25,7 @@ class Compactor {
     out_.marks.lanes.assign(1, 0);
     out_.marks.slot.assign(1, 0);
     out_.marks.slots = m_.slots;
+    out_.marks.packed = m_.packed;
     for (const NodeId id : m_.live) {
       out_.marks.live.push_back(static_cast<NodeId>(out_.trace.nodes.size()));
       out_.marks.lanes.push_back(m_.lanes[id]);

@@ -27,35 +27,42 @@ Fn atomic_fn(machine::AtomKind kind, Ty type) {
 
 namespace {
 
-// The row of a node is free again behind its last use, but not yet for the node that is that use:
-// no result lies over an operand.
-void assign_rows(const machine::Trace& t, std::vector<NodeId>& last_use, Marks& m) {
-  m.slot.assign(t.nodes.size(), 0);
-  std::vector<uint32_t> free;
-  for (const NodeId id : m.live) {
-    if (free.empty()) free.push_back(m.slots++);
+// Backwards: a value takes its place at its last use and gives it back where it is made, but only
+// after the operands of that node have theirs: no result lies over an operand.
+void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Marks& m) {
+  constexpr uint32_t kNone = 0;  // row 0 belongs to what is not marked
+  m.slot.assign(t.nodes.size(), kNone);
+  m.slots = 1;
+  std::vector<uint32_t> rows, packed;  // free
+  auto use = [&](NodeId id) {
+    if (m.slot[id] != kNone) return;
+    const uint32_t lanes = m.lanes[id];
+    const bool one = (lanes & (lanes - 1)) == 0;
+    auto& free = one ? packed : rows;
+    if (free.empty()) free.push_back(one ? m.packed++ | Marks::kPacked : m.slots++);
     m.slot[id] = free.back();
     free.pop_back();
-    for_operands(t, t.nodes[id], [&](NodeId arg) {
-      if (arg == machine::kNoNode || last_use[arg] != id) return;
-      free.push_back(m.slot[arg]);
-      last_use[arg] = 0;  // an operand may stand twice
+  };
+  for (const NodeId id : roots) use(id);
+  for (auto it = m.live.rbegin(); it != m.live.rend(); ++it) {
+    for_uses(t, t.nodes[*it], m.lanes[*it], [&](NodeId arg, uint32_t mask) {
+      if (arg != machine::kNoNode && mask != 0) use(arg);
     });
+    const uint32_t slot = m.slot[*it];
+    ((slot & Marks::kPacked) != 0 ? packed : rows).push_back(slot);
   }
-  m.slots = std::max(m.slots, 1u);
 }
 
 }  // namespace
 
 Marks mark(const machine::Trace& t, const WantFn& wanted) {
-  constexpr uint32_t kOutput = 0xffffffffu;
   Marks m;
   m.lanes.assign(t.nodes.size(), 0);
-  std::vector<NodeId> last_use(t.nodes.size(), 0);
+  std::vector<NodeId> roots;
   auto root = [&](NodeId node, uint32_t lanes) {
-    if (node == machine::kNoNode) return;
+    if (node == machine::kNoNode || lanes == 0) return;
+    if (m.lanes[node] == 0) roots.push_back(node);
     m.lanes[node] |= lanes;
-    last_use[node] = kOutput;
   };
   for (uint32_t k = 0; k < t.stores.size(); ++k) {
     const auto& s = t.stores[k];
@@ -81,43 +88,12 @@ Marks mark(const machine::Trace& t, const WantFn& wanted) {
     const uint32_t lanes = m.lanes[id];
     if (lanes == 0) continue;
     m.live.push_back(id);
-    const machine::Node& n = t.nodes[id];
-    auto use = [&](NodeId arg, uint32_t mask) {
-      if (arg == machine::kNoNode || mask == 0) return;
-      m.lanes[arg] |= mask;
-      if (last_use[arg] == 0) last_use[arg] = id;
-    };
-    switch (t.ops[n.op].kind) {
-      case NodeKind::Gather: {
-        const auto& p = t.gathers[n.a];
-        for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-          const auto l = static_cast<size_t>(__builtin_ctz(rest));
-          use(p.node[l], 1u << p.lane[l]);
-        }
-        break;
-      }
-      case NodeKind::Perm: {
-        const auto& p = t.perms[n.b];
-        uint32_t from = 0;
-        for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
-          from |= 1u << p[static_cast<size_t>(__builtin_ctz(rest))];
-        use(n.a, from);
-        break;
-      }
-      case NodeKind::Bcast:
-        use(n.a, 1u << n.b);
-        break;
-      case NodeKind::Blend:
-        use(n.a, lanes & n.c);
-        use(n.b, lanes & ~n.c);
-        break;
-      default:
-        for_operands(t, n, [&](NodeId arg) { use(arg, lanes); });
-        break;
-    }
+    for_uses(t, t.nodes[id], lanes, [&](NodeId arg, uint32_t mask) {
+      if (arg != machine::kNoNode) m.lanes[arg] |= mask;
+    });
   }
   std::reverse(m.live.begin(), m.live.end());
-  assign_rows(t, last_use, m);
+  assign_places(t, roots, m);
   return m;
 }
 

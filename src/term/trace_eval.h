@@ -1,8 +1,8 @@
 #pragma once
 // Marking of a trace (backwards, a lane mask a node) and its evaluation in a domain (forwards, with
 // value slots that are reused after the last use).
-#include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/deadline.h"
@@ -14,12 +14,15 @@ namespace assay::term {
 
 // Which stores of a trace are wanted; everything they need is marked. A row is used again after the
 // last use of its value; an operand that is not marked has row 0, whose contents mean nothing.
+// Values of one marked lane share rows, 32 a row, or a kernel of one thread would fill memory with
+// rows of which one lane is used.
 struct Marks {
+  static constexpr uint32_t kPacked = 1u << 31;  // of a slot: a packed lane, not a row
   std::vector<uint32_t> lanes;                   // per node: lanes that feed a wanted location
   std::vector<machine::NodeId> live;             // nodes with lanes, ascending
-  std::vector<uint32_t> slot;                    // per node: the row that holds its value
+  std::vector<uint32_t> slot;                    // per node: the row or packed lane of its value
   std::vector<uint32_t> stores, atoms, indexed;  // wanted entries of the trace
-  uint32_t slots = 0;
+  uint32_t slots = 0, packed = 0;                // rows, row 0 among them; packed lanes
 };
 
 using WantFn = std::function<bool(int buffer, int64_t element)>;
@@ -51,7 +54,18 @@ class TraceEval {
   void run(const machine::Trace& t, const Marks& marks, bool last = false);
 
  private:
+  using Place = LaneOf<Row>;
+  // Where lane `lane` of a value lies.
+  Place place(machine::NodeId id, int lane) const {
+    const uint32_t slot = slot_[id];
+    if ((slot & Marks::kPacked) == 0) return {&rows_[slot], lane};
+    return {&packed_[(slot & ~Marks::kPacked) / kRow], static_cast<int>(slot % kRow)};
+  }
+  // Of a value with several marked lanes.
   const Row& value(machine::NodeId id) const { return rows_[slot_[id]]; }
+  void eval_lane(const machine::Trace& t, const machine::Node& n, machine::NodeId id, int lane);
+  void apply_lane(const machine::Trace& t, const machine::Node& n, int lane, Place out);
+  const Row& spread(const Marks& marks, machine::NodeId id, Row& scratch) const;
   void eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id, uint32_t mask,
             Row& out);
   void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
@@ -62,7 +76,8 @@ class TraceEval {
   std::vector<uint32_t>::const_iterator next_store_, next_atom_;
   D& domain_;
   Store<D>& store_;
-  std::deque<Row> rows_;
+  std::unique_ptr<Row[]> rows_, packed_;
+  Row one_[4] = {}, result_ = {};  // operands and result of an operation on one lane
   const uint32_t* slot_ = nullptr;
 };
 
@@ -104,10 +119,45 @@ void for_operands(const machine::Trace& t, const machine::Node& n, F&& f) {
   }
 }
 
+// Calls f(operand id, lanes of it that the lanes of the node need) for every operand.
+template <class F>
+void for_uses(const machine::Trace& t, const machine::Node& n, uint32_t lanes, F&& f) {
+  using machine::NodeKind;
+  switch (t.ops[n.op].kind) {
+    case NodeKind::Gather: {
+      const auto& p = t.gathers[n.a];
+      for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+        const auto l = static_cast<size_t>(__builtin_ctz(rest));
+        f(p.node[l], 1u << p.lane[l]);
+      }
+      break;
+    }
+    case NodeKind::Perm: {
+      const auto& p = t.perms[n.b];
+      uint32_t from = 0;
+      for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+        from |= 1u << p[static_cast<size_t>(__builtin_ctz(rest))];
+      f(n.a, from);
+      break;
+    }
+    case NodeKind::Bcast:
+      f(n.a, 1u << n.b);
+      break;
+    case NodeKind::Blend:
+      f(n.a, lanes & n.c);
+      f(n.b, lanes & ~n.c);
+      break;
+    default:
+      for_operands(t, n, [&](machine::NodeId arg) { f(arg, lanes); });
+      break;
+  }
+}
+
 template <class D>
 void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
   slot_ = marks.slot.data();
-  rows_.resize(marks.slots);
+  rows_ = std::make_unique_for_overwrite<Row[]>(marks.slots);
+  packed_ = std::make_unique_for_overwrite<Row[]>((marks.packed + kRow - 1) / kRow);
   next_store_ = marks.stores.begin();
   next_atom_ = marks.atoms.begin();
   // A load at a symbolic address reads the store: it must not see what this launch writes.
@@ -123,7 +173,10 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
         if (last) domain_.forget_facts();
     }
     late();
-    eval(t, t.nodes[id], id, marks.lanes[id], rows_[slot_[id]]);
+    if ((slot_[id] & Marks::kPacked) != 0)
+      eval_lane(t, t.nodes[id], id, __builtin_ctz(marks.lanes[id]));
+    else
+      eval(t, t.nodes[id], id, marks.lanes[id], rows_[slot_[id]]);
   }
   commit(t, marks);
 }
@@ -168,31 +221,38 @@ void TraceEval<D>::eval(const machine::Trace& t, const machine::Node& n, machine
       domain_.clear(out);
       for (uint32_t m = mask; m != 0; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        D::copy_lane(value(p.node[static_cast<size_t>(l)]), p.lane[static_cast<size_t>(l)], out, l);
+        const Place from = place(p.node[static_cast<size_t>(l)], p.lane[static_cast<size_t>(l)]);
+        D::copy_lane(*from.row, from.lane, out, l);
       }
       break;
     }
     case NodeKind::Perm: {
       const auto& lanes = t.perms[n.b];
-      const Row& from = value(n.a);
       domain_.clear(out);
       for (uint32_t m = mask; m != 0; m &= m - 1) {
         const int l = __builtin_ctz(m);
-        D::copy_lane(from, lanes[static_cast<size_t>(l)], out, l);
+        const Place from = place(n.a, lanes[static_cast<size_t>(l)]);
+        D::copy_lane(*from.row, from.lane, out, l);
       }
       break;
     }
-    case NodeKind::Bcast:
-      domain_.broadcast(value(n.a), static_cast<int>(n.b), out);
+    case NodeKind::Bcast: {
+      const Place from = place(n.a, static_cast<int>(n.b));
+      domain_.broadcast(*from.row, from.lane, out);
       break;
+    }
     case NodeKind::Blend: {
-      if ((mask & ~n.c) != 0)
+      uint32_t lanes = mask;
+      if ((mask & ~n.c) != 0 && (slot_[n.b] & Marks::kPacked) == 0) {
         out = value(n.b);
-      else
+        lanes = mask & n.c;
+      } else {
         domain_.clear(out);
-      for (uint32_t m = mask & n.c; m != 0; m &= m - 1) {
-        const int l = __builtin_ctz(m);
-        D::copy_lane(value(n.a), l, out, l);
+      }
+      for (; lanes != 0; lanes &= lanes - 1) {
+        const int l = __builtin_ctz(lanes);
+        const Place from = place(((n.c >> l) & 1) != 0 ? n.a : n.b, l);
+        D::copy_lane(*from.row, from.lane, out, l);
       }
       break;
     }
@@ -203,6 +263,92 @@ void TraceEval<D>::eval(const machine::Trace& t, const machine::Node& n, machine
       domain_.set_undef(id | (uint64_t{n.b} << 56), out);
       break;
   }
+}
+
+template <class D>
+void TraceEval<D>::eval_lane(const machine::Trace& t, const machine::Node& n, machine::NodeId id,
+                             int lane) {
+  using machine::NodeKind;
+  const Place out = place(id, lane);
+  const uint32_t mask = 1u << lane;
+  auto copy = [&](const Place& from) { D::copy_lane(*from.row, from.lane, *out.row, out.lane); };
+  switch (t.ops[n.op].kind) {
+    case NodeKind::Apply:
+      apply_lane(t, n, lane, out);
+      return;
+    case NodeKind::Input: {
+      const machine::InputPayload& p = t.inputs[n.a];
+      const auto l = static_cast<size_t>(lane);
+      int64_t elements[kRow];
+      std::fill_n(elements, kRow, p.elements.empty() ? p.first + lane * p.stride : p.elements[l]);
+      store_.load(p.buffer, elements, 1, result_);
+      copy({&result_, 0});
+      return;
+    }
+    case NodeKind::Gather: {
+      const machine::GatherPayload& p = t.gathers[n.a];
+      const auto l = static_cast<size_t>(lane);
+      copy(place(p.node[l], p.lane[l]));
+      return;
+    }
+    case NodeKind::Perm:
+      copy(place(n.a, t.perms[n.b][static_cast<size_t>(lane)]));
+      return;
+    case NodeKind::Bcast:
+      copy(place(n.a, static_cast<int>(n.b)));
+      return;
+    case NodeKind::Blend:
+      copy(place((mask & n.c) != 0 ? n.a : n.b, lane));
+      return;
+    case NodeKind::Lookup: {
+      const machine::LookupPayload& p = t.lookups[n.a];
+      const Place index = place(p.index, lane);
+      domain_.clear(one_[0]);
+      D::copy_lane(*index.row, index.lane, one_[0], lane);
+      domain_.lookup(store_, p.buffer, p.type, one_[0], p.base.data(), p.lo, p.hi, mask, result_);
+      break;
+    }
+    default:
+      eval(t, n, id, mask, result_);
+      break;
+  }
+  copy({&result_, lane});
+}
+
+template <class D>
+void TraceEval<D>::apply_lane(const machine::Trace& t, const machine::Node& n, int lane,
+                              Place out) {
+  const machine::Op& op = t.ops[n.op];
+  const int arity = info(op.fn).arity;
+  domain_.pc = op.pc;
+  Place args[4];
+  args[0] = place(n.a, lane);
+  if (arity >= 2) args[1] = place(n.b, lane);
+  if (arity >= 4) {
+    args[2] = place(t.extra[n.c][0], lane);
+    args[3] = place(t.extra[n.c][1], lane);
+  } else if (arity >= 3) {
+    args[2] = place(n.c, lane);
+  }
+  if constexpr (requires { typename D::Lane; }) {
+    if (domain_.apply_lane(op.fn, op.mods, args, *out.row, out.lane)) return;
+  }
+  for (int k = 0; k < arity; ++k) D::copy_lane(*args[k].row, args[k].lane, one_[k], 0);
+  auto arg = [&](int k) { return k < arity ? &one_[k] : nullptr; };
+  domain_.apply(op.fn, op.type, op.mods, &one_[0], arg(1), arg(2), arg(3), result_, 1);
+  D::copy_lane(result_, 0, *out.row, out.lane);
+}
+
+// The value of a node in the lanes of the trace, also if it is packed.
+template <class D>
+const typename D::Row& TraceEval<D>::spread(const Marks& marks, machine::NodeId id,
+                                            Row& scratch) const {
+  if ((slot_[id] & Marks::kPacked) == 0) return rows_[slot_[id]];
+  const int lane = __builtin_ctz(marks.lanes[id]);
+  const Place from = place(id, lane);
+  domain_.clear(scratch);
+  D::copy_lane(*from.row, from.lane, scratch, lane);
+  return scratch;
 }
 
 // A load at a symbolic address: up to 4096 candidates are expanded to sum_k [index = k] * x_k,
@@ -218,12 +364,14 @@ void TraceEval<D>::commit_until(const machine::Trace& t, const Marks& marks, uin
                                 uint32_t atoms) {
   for (; next_store_ != marks.stores.end() && *next_store_ < stores; ++next_store_) {
     const machine::StoreOut& s = t.stores[*next_store_];
-    store_.store(s.buffer, s.element, domain_.cell(value(s.node), s.lane, s.type));
+    const Place from = place(s.node, s.lane);
+    store_.store(s.buffer, s.element, domain_.cell(*from.row, from.lane, s.type));
   }
   for (; next_atom_ != marks.atoms.end() && *next_atom_ < atoms; ++next_atom_) {
     const machine::AtomOut& a = t.atoms[*next_atom_];
     const auto old = store_.load1(a.buffer, a.element);
-    const auto add = domain_.cell(value(a.node), a.lane, a.type);
+    const Place from = place(a.node, a.lane);
+    const auto add = domain_.cell(*from.row, from.lane, a.type);
     store_.store(a.buffer, a.element, domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
   }
 }
@@ -235,8 +383,9 @@ void TraceEval<D>::commit(const machine::Trace& t, const Marks& marks) {
   commit_until(t, marks, 0xffffffffu, 0xffffffffu);
   for (uint32_t k : marks.indexed) {
     const machine::IndexedOut& x = t.indexed[k];
-    domain_.scatter(store_, x, value(x.index), value(x.value),
-                    x.pred == machine::kNoNode ? nullptr : &value(x.pred));
+    Row index, value, pred;
+    domain_.scatter(store_, x, spread(marks, x.index, index), spread(marks, x.value, value),
+                    x.pred == machine::kNoNode ? nullptr : &spread(marks, x.pred, pred));
   }
 }
 
