@@ -41,9 +41,8 @@ void FieldDomain::keep_facts() { kept_ = std::make_unique<Facts>(facts_); }
 void FieldDomain::forget_facts() {
   constexpr size_t kMany = 1 << 12;  // maps that stay in the second-level cache
   if (kept_ == nullptr || facts_.size() <= 2 * kept_->size() + kMany) return;
-  std::vector<LazyNode> lazy = std::move(facts_.lazy);
   facts_ = *kept_;
-  facts_.lazy = std::move(lazy);
+  recent_.fill({});
 }
 
 // --- values -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // image, e its image as an exponent. exp(t) = g^e(t); other functions are hashes of v; max and min
 // are sets; if-then-else goes through a free field value for its condition. Equal images prove
 // equality over the reals where both sides are defined, up to a probability (see error_bound).
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -98,6 +99,8 @@ class FieldDomain {
   // nothing reads any more. Images stay the same; a dropped fact can only cost a proof.
   void keep_facts();
   void forget_facts();
+  // No row holds a lazy extremum any more.
+  void release_lazy();
 
   // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
   uint64_t unknown_scatters = 0;   // stores at an index of unknown form
@@ -136,9 +139,9 @@ class FieldDomain {
   };
   bool compare_truth(Fn fn, double a, double b, Row& out, int l);
   bool compare_index(Fn fn, double a, double b, Row& out, int l);
-  bool exclusive(double x, double y);
-  bool implies(double x, double y);
-  void combine_preds(Fn fn, double x, double y, double result);
+  static bool exclusive(const Pred& x, const Pred& y);
+  static bool implies(const Pred& x, const Pred& y);
+  void combine_preds(Fn fn, Pred a, Pred b, double result);
   bool arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out);
   bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);
   struct IntForm {  // scale * symbol + shift, symbol in [lo, hi)
@@ -176,6 +179,8 @@ class FieldDomain {
   void pow_of(const Row& a, const Row& b, Row& out, uint32_t mask);
   void extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair extremum1(bool is_max, Pair a, Pair b);
+  Pair extremum_again(bool is_max, Pair a, Pair b);
+  Pair join_leaves(bool is_max, std::vector<Pair>& leaves);
   Pair force(uint32_t node);
   void force_lanes(Row& row, uint32_t mask);
   void type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask);
@@ -207,18 +212,38 @@ class FieldDomain {
   bool have_logs_ = false, have_roots_ = false;
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;
-  // Extrema whose image nobody has asked for: a union of two nodes, or a leaf (left == 0).
+  // Extrema whose image nobody has asked for: a leaf (which a node with an image becomes), a node
+  // and a leaf, or two nodes. A row of 400,000 elements makes as many, on each side.
   struct LazyNode {
-    uint32_t left = 0, right = 0;
-    bool is_max = true, forced = false;
-    Pair image;
+    enum Kind : uint8_t { Leaf, Append, Join };
     uint64_t sum = 0;  // of the hashes of its leaves, with repetitions
-    uint32_t count = 1;
+    Pair value;        // the leaf; of a Join, in v: the number of the right node
+    uint32_t left = 0;
+    uint32_t count : 29 = 1;
+    uint32_t is_max : 1 = 1;
+    uint32_t kind : 2 = Leaf;
+
+    LazyNode() = default;
+    LazyNode(uint64_t s, Pair v, uint32_t l, uint32_t n, bool max, Kind k)
+        : sum(s), value(v), left(l), count(n & 0x1fffffffu), is_max(max), kind(k) {}
+    static LazyNode join(uint32_t l, const LazyNode& x, uint32_t r, const LazyNode& y) {
+      return {
+          x.sum + y.sum, {static_cast<double>(r), 0}, l, uint32_t{x.count} + y.count, x.is_max != 0,
+          Join};
+    }
+    uint32_t right() const { return static_cast<uint32_t>(value.v); }
+  };
+  static_assert(sizeof(LazyNode) == 32);
+  uint32_t lazy_node(const LazyNode& node);
+  uint64_t leaf_hash(Pair p) const { return mix64(std::bit_cast<uint64_t>(p.v) ^ seed_); }
+  struct Recent {  // an extremum of two
+    double a = -1, b = -1;
+    bool is_max = true;
+    Pair result;
   };
   // What is known about images beyond the images themselves.
   struct Facts {
     Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
-    std::vector<LazyNode> lazy{1};
     std::unordered_map<uint64_t, Pair> extrema;  // of lazy nodes by their leaves
     MaxSets maxes, mins, args{0x6a26};
     ImageMap<Pair> literals;     // by type and bits
@@ -237,6 +262,8 @@ class FieldDomain {
   };
   Facts facts_;
   std::unique_ptr<Facts> kept_;  // by keep_facts
+  std::vector<LazyNode> lazy_{1};
+  std::array<Recent, 256> recent_;
   std::unordered_map<uint64_t, std::pair<int64_t, int64_t>> int_ranges_;
 };
 

@@ -1,5 +1,6 @@
 // Field semantics of order: maxima, minima, comparisons, selection.
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 
@@ -91,10 +92,10 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
     if (!facts_.exponents.find(a.v)) facts_.exponents[a.v] = a.e;
     if (!facts_.exponents.find(b.v)) facts_.exponents[b.v] = b.e;
   }
-  const double joined = sets.join(a.v, b.v);
+  const auto [joined, of_leaves] = sets.join(a.v, b.v);
   if (joined == a.v) return a;
   if (joined == b.v) return b;
-  if (!sets.is_set(a.v) && !sets.is_set(b.v)) {
+  if (of_leaves) {
     const Pair d = is_max ? sub1(a, b) : sub1(b, a);
     const Pair r = relu1(d);
     const Pair two = is_max ? add1(b, r) : sub1(b, r);
@@ -102,55 +103,81 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
     facts_.exponents[two.v] = two.e;
     return two;
   }
-  // A set reached in another way may have an alias (two leaves: the relu form).
-  const double image = sets.canonical(joined);
-  if (const double* e = facts_.exponents.find(image)) return {image, *e};
-  return {image, e_hash(image)};
+  return pair_of(joined);
+}
+
+// A selection of values and one of their indices ask for the same extremum, a row apart.
+FieldDomain::Pair FieldDomain::extremum_again(bool is_max, Pair a, Pair b) {
+  const uint64_t key = mix64(std::bit_cast<uint64_t>(a.v) ^ (std::bit_cast<uint64_t>(b.v) << 1)) +
+                       static_cast<uint64_t>(is_max);
+  Recent& r = recent_[key % recent_.size()];
+  if (r.a != a.v || r.b != b.v || r.is_max != is_max)
+    r = {a.v, b.v, is_max, extremum1(is_max, a, b)};
+  return r.result;
+}
+
+uint32_t FieldDomain::lazy_node(const LazyNode& node) {
+  lazy_.push_back(node);
+  return static_cast<uint32_t>(lazy_.size()) - 1;
 }
 
 uint32_t FieldDomain::lazy_leaf(bool is_max, Pair p) {
-  facts_.lazy.push_back({0, 0, is_max, true, p, mix64(std::bit_cast<uint64_t>(p.v) ^ seed_), 1});
-  return static_cast<uint32_t>(facts_.lazy.size()) - 1;
+  return lazy_node({leaf_hash(p), p, 0, 1, is_max, LazyNode::Leaf});
 }
 
 // The image of a lazy extremum: its leaves are collected at once, down to nodes that have an image.
 FieldDomain::Pair FieldDomain::force(uint32_t node) {
-  if (facts_.lazy[node].forced) return facts_.lazy[node].image;
-  const bool is_max = facts_.lazy[node].is_max;
+  if (lazy_[node].kind == LazyNode::Leaf) return lazy_[node].value;
+  const bool is_max = lazy_[node].is_max;
+  auto done = [&](Pair image) {
+    lazy_[node].kind = LazyNode::Leaf;
+    return lazy_[node].value = image;
+  };
   // The lanes of a butterfly reach one set by as many trees.
-  const uint64_t key = mix64(facts_.lazy[node].sum ^ (uint64_t{facts_.lazy[node].count} << 1) ^
-                             static_cast<uint64_t>(is_max));
-  if (auto known = facts_.extrema.find(key); known != facts_.extrema.end()) {
-    facts_.lazy[node].forced = true;
-    return facts_.lazy[node].image = known->second;
-  }
+  const uint64_t key =
+      mix64(lazy_[node].sum ^ (uint64_t{lazy_[node].count} << 1) ^ static_cast<uint64_t>(is_max));
+  if (auto known = facts_.extrema.find(key); known != facts_.extrema.end())
+    return done(known->second);
   std::vector<Pair> leaves;
   std::vector<uint32_t> stack = {node};
   while (!stack.empty()) {
-    const LazyNode n = facts_.lazy[stack.back()];
+    const LazyNode* n = &lazy_[stack.back()];
     stack.pop_back();
-    if (n.forced) {
-      leaves.push_back(n.image);
+    for (; n->kind == LazyNode::Append; n = &lazy_[n->left]) leaves.push_back(n->value);
+    if (n->kind == LazyNode::Leaf) {
+      leaves.push_back(n->value);
     } else {
-      stack.push_back(n.left);
-      stack.push_back(n.right);
+      stack.push_back(n->left);
+      stack.push_back(n->right());
     }
   }
-  MaxSets& sets = is_max ? facts_.maxes : facts_.mins;
   Pair r = leaves[0];
   if (leaves.size() <= 2) {
     for (size_t k = 1; k < leaves.size(); ++k) r = extremum1(is_max, r, leaves[k]);
   } else {
-    for (const Pair& p : leaves)
-      if (with_exp_ && facts_.exponents.find(p.v) == nullptr) facts_.exponents[p.v] = p.e;
-    std::vector<double> images;
-    for (const Pair& p : leaves) images.push_back(p.v);
-    r = pair_of(sets.join_all(images));
+    r = join_leaves(is_max, leaves);
   }
-  facts_.lazy[node].forced = true;
   facts_.extrema[key] = r;
-  return facts_.lazy[node].image = r;
+  return done(r);
 }
+
+// Exponents are kept for leaves that a set can be asked for again.
+FieldDomain::Pair FieldDomain::join_leaves(bool is_max, std::vector<Pair>& leaves) {
+  std::sort(leaves.begin(), leaves.end(), [](const Pair& a, const Pair& b) { return a.v < b.v; });
+  leaves.erase(std::unique(leaves.begin(), leaves.end(),
+                           [](const Pair& a, const Pair& b) { return a.v == b.v; }),
+               leaves.end());
+  std::vector<double> images;
+  images.reserve(leaves.size());
+  for (const Pair& p : leaves) {
+    images.push_back(p.v);
+    if (with_exp_ && leaves.size() <= MaxSets::kKept && facts_.exponents.find(p.v) == nullptr)
+      facts_.exponents[p.v] = p.e;
+  }
+  return pair_of((is_max ? facts_.maxes : facts_.mins).join_all(images));
+}
+
+void FieldDomain::release_lazy() { lazy_.resize(1); }
 
 void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const uint32_t top_a = is_max ? a.pinf : a.ninf, top_b = is_max ? b.pinf : b.ninf;
@@ -171,24 +198,25 @@ void FieldDomain::extremum(bool is_max, const Row& a, const Row& b, Row& out, ui
       r = second ? Pair{b.v[l], b.e[l]} : Pair{a.v[l], a.e[l]};
       if (second ? lb : la) lazy |= bit;
     } else {
-      auto node_of = [&](bool is_lazy,
-                         const Row& row) -> uint32_t {  // 0: a constant, or of the other kind
-        if (is_lazy) {
-          const auto n = static_cast<uint32_t>(row.v[l]);
-          if (facts_.lazy[n].is_max == is_max) return n;
-          return lazy_leaf(is_max, force(n));
-        }
-        double k = 0;
-        return is_const(row.v[l], &k) ? 0 : lazy_leaf(is_max, {row.v[l], row.e[l]});
+      auto is_node = [&](bool is_lazy, const Row& row) {  // of this kind
+        return is_lazy && lazy_[static_cast<uint32_t>(row.v[l])].is_max == is_max;
       };
-      const uint32_t na = node_of(la, a), nb = node_of(lb, b);
-      if (na != 0 && nb != 0) {
-        if (na == nb) {
-          r = {static_cast<double>(na), 0};
+      double k = 0;
+      const bool na = is_node(la, a), nb = is_node(lb, b);
+      if ((la || !is_const(a.v[l], &k)) && (lb || !is_const(b.v[l], &k))) {
+        if (na && nb) {
+          const auto i = static_cast<uint32_t>(a.v[l]), j = static_cast<uint32_t>(b.v[l]);
+          r.v = i == j ? i : lazy_node(LazyNode::join(i, lazy_[i], j, lazy_[j]));
         } else {
-          const LazyNode &x = facts_.lazy[na], &y = facts_.lazy[nb];
-          facts_.lazy.push_back({na, nb, is_max, false, {}, x.sum + y.sum, x.count + y.count});
-          r = {static_cast<double>(facts_.lazy.size() - 1), 0};
+          auto leaf = [&](bool is_lazy, const Row& row) {
+            return is_lazy ? force(static_cast<uint32_t>(row.v[l])) : Pair{row.v[l], row.e[l]};
+          };
+          const Pair x = na ? leaf(lb, b) : leaf(la, a);
+          const uint32_t i = na   ? static_cast<uint32_t>(a.v[l])
+                             : nb ? static_cast<uint32_t>(b.v[l])
+                                  : lazy_leaf(is_max, leaf(lb, b));
+          const LazyNode to = lazy_[i];
+          r.v = lazy_node({to.sum + leaf_hash(x), x, i, to.count + 1u, is_max, LazyNode::Append});
         }
         lazy |= bit;
       } else {
@@ -214,12 +242,16 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   const Row ca = a, cb = b;
   out.raw = out.pinf = out.ninf = out.taint = out.lazy = 0;
   out.undef = (ca.undef | cb.undef) & mask;
+  const uint32_t infinite = ca.pinf | ca.ninf | cb.pinf | cb.ninf;
+  const bool point = fn == Fn::Eq || fn == Fn::Equ || fn == Fn::Ne || fn == Fn::Neu;
+  std::array<Pred, kRow> made;
+  uint32_t fresh = 0;  // lanes whose predicate is new
+  double va = 0, vb = 0;
+  bool ka = false, kb = false;
   auto numeric = [&](int l,
                      double* value) {  // of a lane whose order against finite values is known
     if ((ca.pinf >> l) & 1 || (cb.ninf >> l) & 1) return *value = 1, true;
     if ((ca.ninf >> l) & 1 || (cb.pinf >> l) & 1) return *value = -1, true;
-    double va = 0, vb = 0;
-    const bool ka = is_const(ca.v[l], &va), kb = is_const(cb.v[l], &vb);
     if (ka && kb) return *value = va - vb, true;
     // Finite values lie above -FLT_MAX: a sentinel of that size decides the comparison.
     if (kb && (std::fabs(vb) == FLT_MAX || std::fabs(vb) == DBL_MAX))
@@ -230,20 +262,25 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   };
   for_lanes(mask, [&](int l) {
     double sign = 0;
-    const double d = f_sub(p, ca.v[l], cb.v[l]);
-    if (compare_truth(fn, ca.v[l], cb.v[l], out, l)) return;
-    if (compare_index(fn, ca.v[l], cb.v[l], out, l)) return;
-    const IntForm* fi = facts_.ints.find(ca.v[l]);
-    const IntForm* fj = fi != nullptr ? nullptr : facts_.ints.find(cb.v[l]);
-    double k = 0;
-    if ((fi != nullptr && is_const(cb.v[l], &k)) || (fj != nullptr && is_const(ca.v[l], &k))) {
-      const IntForm f = fi != nullptr ? *fi : *fj;
-      int_compare(fn, f, static_cast<int64_t>(k), fi != nullptr, out, l);
-      return;
+    const double x = ca.v[l], y = cb.v[l];
+    const double d = f_sub(p, x, y);
+    bool known = d == 0 && ((infinite >> l) & 1) == 0;
+    if (!known) {
+      ka = is_const(x, &va), kb = is_const(y, &vb);
+      if (point && (x == 0 || x == 1 || y == 0 || y == 1) && compare_truth(fn, x, y, out, l))
+        return;
+      if ((ka || kb) && compare_index(fn, x, y, out, l)) return;
+      const IntForm* fi = kb ? facts_.ints.find(x) : nullptr;
+      const IntForm* fj = ka && fi == nullptr ? facts_.ints.find(y) : nullptr;
+      if (fi != nullptr || fj != nullptr) {
+        const IntForm f = fi != nullptr ? *fi : *fj;
+        int_compare(fn, f, static_cast<int64_t>(fi != nullptr ? vb : va), fi != nullptr, out, l);
+        return;
+      }
+      const bool both_inf = ((ca.pinf & cb.pinf) | (ca.ninf & cb.ninf)) >> l & 1;
+      known = numeric(l, &sign);
+      if (both_inf || (d == 0 && !known)) known = true, sign = 0;
     }
-    const bool both_inf = ((ca.pinf & cb.pinf) | (ca.ninf & cb.ninf)) >> l & 1;
-    bool known = numeric(l, &sign);
-    if (both_inf || (d == 0 && !known)) known = true, sign = 0;
     double gt, lt, eq;
     if (known) {
       gt = sign > 0, lt = sign < 0, eq = sign == 0;
@@ -296,8 +333,12 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     }
     out.v[l] = r;
     out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
-    if (!known && pred.kind != 0) facts_.preds[r] = pred;
+    if (known || pred.kind == 0) return;
+    made[static_cast<size_t>(l)] = pred;
+    fresh |= 1u << l;
+    facts_.preds.prefetch(r);
   });
+  for_lanes(fresh, [&](int l) { facts_.preds[out.v[l]] = made[static_cast<size_t>(l)]; });
 }
 
 // A truth value (0 or 1) against 0 or 1.
@@ -383,35 +424,24 @@ void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row
 }
 
 // Two of [a > b], [a < b], [a == b] (and what follows from them) never hold together.
-bool FieldDomain::exclusive(double x, double y) {
-  const Pred* px = facts_.preds.find(x);
-  const Pred* py = facts_.preds.find(y);
-  if (px == nullptr || py == nullptr) return false;
-  const bool straight = px->a == py->a && px->b == py->b,
-             crossed = px->a == py->b && px->b == py->a;
+bool FieldDomain::exclusive(const Pred& x, const Pred& y) {
+  const bool straight = x.a == y.a && x.b == y.b, crossed = x.a == y.b && x.b == y.a;
   if (!straight && !crossed) return false;
   auto equal = [](const Pred& p) { return p.kind == 3 || p.kind == 5; };
-  if (px->kind == 1 && py->kind == 1) return crossed;
-  return (px->kind == 1 && equal(*py)) || (py->kind == 1 && equal(*px));
+  if (x.kind == 1 && y.kind == 1) return crossed;
+  return (x.kind == 1 && equal(y)) || (y.kind == 1 && equal(x));
 }
 
 // a > b or a == b gives a >= b.
-bool FieldDomain::implies(double x, double y) {
-  const Pred* px = facts_.preds.find(x);
-  const Pred* py = facts_.preds.find(y);
-  if (px == nullptr || py == nullptr || py->kind != 2) return false;
-  const bool straight = px->a == py->a && px->b == py->b,
-             crossed = px->a == py->b && px->b == py->a;
-  if (px->kind == 1) return straight;
-  return (px->kind == 3 || px->kind == 5) && (straight || crossed);
+bool FieldDomain::implies(const Pred& x, const Pred& y) {
+  if (y.kind != 2) return false;
+  const bool straight = x.a == y.a && x.b == y.b, crossed = x.a == y.b && x.b == y.a;
+  if (x.kind == 1) return straight;
+  return (x.kind == 3 || x.kind == 5) && (straight || crossed);
 }
 
 // a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
-void FieldDomain::combine_preds(Fn fn, double x, double y, double result) {
-  const Pred* px = facts_.preds.find(x);
-  const Pred* py = facts_.preds.find(y);
-  if (px == nullptr || py == nullptr) return;
-  Pred a = *px, b = *py;
+void FieldDomain::combine_preds(Fn fn, Pred a, Pred b, double result) {
   if (fn == Fn::PAnd) {
     if (a.kind != 3) std::swap(a, b);
     if (a.kind != 3 || b.kind != 1) return;
@@ -434,45 +464,62 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
   const Row ca = a, cb = b;
   out.raw = out.pinf = out.ninf = out.taint = out.lazy = 0;
   out.undef = (ca.undef | (fn == Fn::PNot ? 0 : cb.undef)) & mask;
+  const bool both = fn == Fn::PAnd || fn == Fn::POr;
   for_lanes(mask, [&](int l) {
     const double x = ca.v[l], y = cb.v[l];
+    auto set = [&](double r) {
+      out.v[l] = r;
+      out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
+    };
+    if (both && (x == 0 || x == 1 || y == 0 || y == 1)) {
+      const double rest = x == 0 || x == 1 ? y : x, known = rest == y ? x : y;
+      return set((known == 0) == (fn == Fn::PAnd) ? known : rest);
+    }
+    const Pred* px = fn == Fn::PNot || (both && x != y) ? facts_.preds.find(x) : nullptr;
+    const Pred* py = px != nullptr && fn != Fn::PNot ? facts_.preds.find(y) : nullptr;
     double r = 0;
     switch (fn) {
       case Fn::PNot:
         r = f_sub(p, 1, x);
         break;
       case Fn::PAnd:
-        r = x == y            ? x
-            : implies(x, y)   ? x
-            : implies(y, x)   ? y
-            : exclusive(x, y) ? 0
-                              : f_mul(p, x, y);
-        if (x == f_sub(p, 1, y)) r = 0;
+        if (x == y)
+          r = x;
+        else if (x == f_sub(p, 1, y))
+          r = 0;
+        else if (py != nullptr && (implies(*px, *py) || implies(*py, *px)))
+          r = implies(*px, *py) ? x : y;
+        else if (py != nullptr && exclusive(*px, *py))
+          r = 0;
+        else
+          r = f_mul(p, x, y);
         break;
       case Fn::POr:
-        r = x == y            ? x
-            : implies(x, y)   ? y
-            : implies(y, x)   ? x
-            : exclusive(x, y) ? f_add(p, x, y)
-                              : f_sub(p, f_add(p, x, y), f_mul(p, x, y));
-        if (x == f_sub(p, 1, y)) r = 1;
+        if (x == y)
+          r = x;
+        else if (x == f_sub(p, 1, y))
+          r = 1;
+        else if (py != nullptr && (implies(*px, *py) || implies(*py, *px)))
+          r = implies(*px, *py) ? y : x;
+        else if (py != nullptr && exclusive(*px, *py))
+          r = f_add(p, x, y);
+        else
+          r = f_sub(p, f_add(p, x, y), f_mul(p, x, y));
         break;
       default: {  // x + y - 2xy
         const double xy = f_mul(p, x, y);
         r = x == y ? 0 : f_sub(p, f_add(p, x, y), f_add(p, xy, xy));
       }
     }
-    out.v[l] = r;
-    out.e[l] = r == 0 || r == 1 ? r : e_hash(r);
-    if (fn == Fn::PAnd || fn == Fn::POr) combine_preds(fn, x, y, r);
-    if (fn == Fn::PNot) {
-      if (const Pred* known = facts_.preds.find(x)) {
-        const Pred n = *known;
-        if (n.kind == 1) facts_.preds[r] = {n.b, n.a, 2};
-        if (n.kind == 2) facts_.preds[r] = {n.b, n.a, 1};
-        if (n.kind == 3 || n.kind == 4)
-          facts_.preds[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
-      }
+    set(r);
+    if (r == 0 || r == 1) return;
+    if (both && py != nullptr) combine_preds(fn, *px, *py, r);
+    if (fn == Fn::PNot && px != nullptr) {
+      const Pred n = *px;
+      if (n.kind == 1) facts_.preds[r] = {n.b, n.a, 2};
+      if (n.kind == 2) facts_.preds[r] = {n.b, n.a, 1};
+      if (n.kind == 3 || n.kind == 4)
+        facts_.preds[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
     }
   });
 }
@@ -507,9 +554,9 @@ bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool i
   const bool strict = p.kind == 1, loose = p.kind == 2,
              lex = p.kind == 6 && p.i == x.v && p.j == y.v;
   if (strict ? !(fy.hi < fx.lo) : loose ? !(fx.hi < fy.lo) : !lex) return false;
-  const double joined = facts_.args.join(sx, sy);
+  const double joined = facts_.args.join(sx, sy).image;
   ArgForm f;
-  f.value = extremum1(is_max, pair_of(vx), pair_of(vy)).v;
+  f.value = extremum_again(is_max, pair_of(vx), pair_of(vy)).v;
   f.lo = std::min(fx.lo, fy.lo);
   f.hi = std::max(fx.hi, fy.hi);
   f.is_max = is_max;
@@ -529,15 +576,15 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
   if (known != nullptr && known->kind == 6) {
     const Pred pred = *known;
     Pair index;
-    if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
-    if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
+    if (x.v == pred.a && y.v == pred.b) return set(extremum_again(true, x, y));
+    if (x.v == pred.b && y.v == pred.a) return set(extremum_again(false, x, y));
     if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
       return set(index);
   }
   if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
     const Pred pred = *known;
-    if (x.v == pred.a && y.v == pred.b) return set(extremum1(true, x, y));
-    if (x.v == pred.b && y.v == pred.a) return set(extremum1(false, x, y));
+    if (x.v == pred.a && y.v == pred.b) return set(extremum_again(true, x, y));
+    if (x.v == pred.b && y.v == pred.a) return set(extremum_again(false, x, y));
     Pair index;
     // "a > b ? i : j": i is a's index (a running maximum), or b's (a running minimum).
     if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))

@@ -1,5 +1,7 @@
 #pragma once
-// Open-addressing map from a field image (the bits of a double, never all ones) to a value.
+// Open-addressing map from a field image (the bits of a double) to a value. The table holds eight
+// bytes an entry and the entries lie in the order of insertion: most look-ups find nothing, and the
+// maps of a long evaluation are larger than the caches.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,53 +17,58 @@ template <class V>
 class ImageMap {
  public:
   V* find(double image) {
-    if (size_ == 0) return nullptr;
-    const uint64_t key = std::bit_cast<uint64_t>(image);
-    for (size_t i = mix64(key) & mask_;; i = (i + 1) & mask_) {
-      if (slots_[i].key == key) return &slots_[i].value;
-      if (slots_[i].key == kEmpty) return nullptr;
+    if (entries_.empty()) return nullptr;
+    const uint64_t key = std::bit_cast<uint64_t>(image), hash = mix64(key);
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const Slot& s = slots_[i];
+      if (s.number == 0) return nullptr;
+      if (s.check == check(hash) && entries_[s.number - 1].key == key)
+        return &entries_[s.number - 1].value;
     }
   }
   // The value at the key, default-constructed if new; the reference dies with the next insertion.
   V& operator[](double image) {
-    if (slots_.empty() || size_ * 2 >= slots_.size()) grow();
-    const uint64_t key = std::bit_cast<uint64_t>(image);
-    for (size_t i = mix64(key) & mask_;; i = (i + 1) & mask_) {
-      if (slots_[i].key == key) return slots_[i].value;
-      if (slots_[i].key == kEmpty) {
-        slots_[i].key = key;
-        ++size_;
-        return slots_[i].value;
+    if (entries_.size() * 2 >= slots_.size()) grow();
+    const uint64_t key = std::bit_cast<uint64_t>(image), hash = mix64(key);
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      Slot& s = slots_[i];
+      if (s.number == 0) {
+        entries_.push_back({key, V{}});
+        s = {check(hash), static_cast<uint32_t>(entries_.size())};
+        return entries_.back().value;
       }
+      if (s.check == check(hash) && entries_[s.number - 1].key == key)
+        return entries_[s.number - 1].value;
     }
   }
-  size_t size() const { return size_; }
-  template <class F>
-  void for_each(F&& f) const {
-    for (const Slot& s : slots_)
-      if (s.key != kEmpty) f(std::bit_cast<double>(s.key), s.value);
+  // Fetches what a look-up of the image will touch.
+  void prefetch(double image) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[mix64(std::bit_cast<uint64_t>(image)) & mask_]);
   }
+  size_t size() const { return entries_.size(); }
 
  private:
-  static constexpr uint64_t kEmpty = ~0ULL;
   struct Slot {
-    uint64_t key = kEmpty;
-    V value{};
+    uint32_t check = 0, number = 0;  // number: of the entry, from 1; 0: free
   };
+  struct Entry {
+    uint64_t key;
+    V value;
+  };
+  static uint32_t check(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
-    old.swap(slots_);
+    slots_.assign(slots_.empty() ? 64 : slots_.size() * 2, {});
     mask_ = slots_.size() - 1;
-    for (Slot& s : old) {
-      if (s.key == kEmpty) continue;
-      size_t i = mix64(s.key) & mask_;
-      while (slots_[i].key != kEmpty) i = (i + 1) & mask_;
-      slots_[i] = std::move(s);
+    for (size_t k = 0; k < entries_.size(); ++k) {
+      const uint64_t hash = mix64(entries_[k].key);
+      size_t i = hash & mask_;
+      while (slots_[i].number != 0) i = (i + 1) & mask_;
+      slots_[i] = {check(hash), static_cast<uint32_t>(k + 1)};
     }
   }
   std::vector<Slot> slots_;
+  std::vector<Entry> entries_;
   size_t mask_ = 0;
-  size_t size_ = 0;
 };
 
 }  // namespace assay::term

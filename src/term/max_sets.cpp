@@ -1,72 +1,81 @@
 #include "term/max_sets.h"
 
 #include <algorithm>
+#include <array>
 
 namespace assay::term {
 
 // A step of a chain: two ascending lists are merged, and hashes that stand in both are counted
 // once.
-double MaxSets::join(double a, double b) {
+MaxSets::Joined MaxSets::join(double a, double b) {
   const uint32_t *ha = handles_.find(a), *hb = handles_.find(b);
-  if (ha == nullptr && hb == nullptr) return join_all({a, b});
-  const Set* sa = ha != nullptr ? &sets_[*ha] : nullptr;
-  const Set* sb = hb != nullptr ? &sets_[*hb] : nullptr;
-  if ((sa != nullptr && sa->leaves.empty()) || (sb != nullptr && sb->leaves.empty()))
-    return join_all({a, b});
-  const double *la = sa != nullptr ? sa->leaves.data() : &a,
-               *lb = sb != nullptr ? sb->leaves.data() : &b;
-  const size_t na = sa != nullptr ? sa->leaves.size() : 1,
-               nb = sb != nullptr ? sb->leaves.size() : 1;
-  Set out;
-  out.leaves.resize(na + nb);
-  out.leaves.erase(std::set_union(la, la + na, lb, lb + nb, out.leaves.begin()), out.leaves.end());
-  if (sa != nullptr && out.leaves.size() == na) return canonical(a);
-  if (sb != nullptr && out.leaves.size() == nb) return canonical(b);
-  if (out.leaves.size() == na + nb) {
-    out.sum = (sa != nullptr ? sa->sum : hash(a)) + (sb != nullptr ? sb->sum : hash(b));
-  } else {
-    for (double leaf : out.leaves) out.sum += hash(leaf);
+  auto as_set = [&](const uint32_t* handle, double image) {
+    return handle != nullptr ? sets_[*handle] : Set{hash(image), image, 1, 0};
+  };
+  const Set sa = as_set(ha, a), sb = as_set(hb, b);
+  const bool of_leaves = ha == nullptr && hb == nullptr;
+  if (!sa.kept() || !sb.kept())
+    return {add(sa.sum + sb.sum, size_t{sa.count} + sb.count, nullptr), of_leaves};
+  const double* la = ha != nullptr ? &leaves_[sa.first] : &a;
+  const double* lb = hb != nullptr ? &leaves_[sb.first] : &b;
+  std::array<double, 2 * kKept> merged;
+  const auto count = static_cast<size_t>(
+      std::set_union(la, la + sa.count, lb, lb + sb.count, merged.begin()) - merged.begin());
+  if (count == sa.count) return {sa.image, of_leaves};
+  if (count == sb.count) return {sb.image, of_leaves};
+  uint64_t sum = sa.sum + sb.sum;
+  if (count != size_t{sa.count} + sb.count) {
+    sum = 0;
+    for (size_t k = 0; k < count; ++k) sum += hash(merged[k]);
   }
-  return add(std::move(out));
+  return {add(sum, count, merged.data()), of_leaves};
 }
 
 double MaxSets::join_all(const std::vector<double>& images) {
-  Set out;
+  uint64_t sum = 0;
+  size_t unlisted = 0;
+  std::vector<double> leaves;
+  leaves.reserve(images.size());
   for (double image : images) {
     const uint32_t* known = handles_.find(image);
     if (known == nullptr) {
-      out.leaves.push_back(image);
-    } else if (const Set& s = sets_[*known]; s.leaves.empty()) {
-      out.sum += s.sum;
-      out.count += s.count;
+      leaves.push_back(image);
+      continue;
+    }
+    const Set& s = sets_[*known];
+    if (s.kept()) {
+      const auto from = leaves_.begin() + s.first;
+      leaves.insert(leaves.end(), from, from + s.count);
     } else {
-      out.leaves.insert(out.leaves.end(), s.leaves.begin(), s.leaves.end());
+      sum += s.sum;
+      unlisted += s.count;
     }
   }
-  std::sort(out.leaves.begin(), out.leaves.end());
-  out.leaves.erase(std::unique(out.leaves.begin(), out.leaves.end()), out.leaves.end());
-  for (double leaf : out.leaves) out.sum += hash(leaf);
-  if (out.count == 0 && out.leaves.size() == 1) return out.leaves[0];
-  return add(std::move(out));
+  if (!std::is_sorted(leaves.begin(), leaves.end())) std::sort(leaves.begin(), leaves.end());
+  leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+  if (unlisted == 0 && leaves.size() == 1) return leaves[0];
+  for (double leaf : leaves) sum += hash(leaf);
+  return add(sum, unlisted + leaves.size(), unlisted == 0 ? leaves.data() : nullptr);
 }
 
-// The image of a set whose sum is known; `count` counts the leaves that are not listed.
-double MaxSets::add(Set out) {
-  const bool keep = out.count == 0 && out.leaves.size() <= kKept;
-  out.count += static_cast<uint32_t>(out.leaves.size());
-  const double image = to_element(mix64(out.sum ^ (salt_ * 3)));
-  if (handles_.find(image) == nullptr) {
-    if (!keep) out.leaves = {};
-    handles_[image] = static_cast<uint32_t>(sets_.size());
-    sets_.push_back(std::move(out));
-  }
-  return canonical(image);
+// The image of a set whose sum is known. Sets with leaves that are not listed have more than kKept.
+double MaxSets::add(uint64_t sum, size_t count, const double* leaves) {
+  const double image = to_element(mix64(sum ^ (salt_ * 3)));
+  uint32_t& handle = handles_[image];  // new: 0, which may also be the number of a set
+  if (handle < sets_.size() && sets_[handle].sum == sum) return sets_[handle].image;
+  handle = static_cast<uint32_t>(sets_.size());
+  Set set{sum, image, static_cast<uint32_t>(std::min<size_t>(count, 0xffffffffu)),
+          static_cast<uint32_t>(leaves_.size())};
+  if (set.kept()) leaves_.insert(leaves_.end(), leaves, leaves + count);
+  sets_.push_back(set);
+  return image;
 }
 
 std::vector<double> MaxSets::leaves(double image) {
   const uint32_t* known = handles_.find(image);
-  if (known == nullptr || sets_[*known].leaves.empty()) return {image};
-  return sets_[*known].leaves;
+  if (known == nullptr || !sets_[*known].kept()) return {image};
+  const auto from = leaves_.begin() + sets_[*known].first;
+  return {from, from + sets_[*known].count};
 }
 
 void MaxSets::alias(double image, double other) {
@@ -74,12 +83,7 @@ void MaxSets::alias(double image, double other) {
   if (known == nullptr) return;
   const uint32_t set = *known;
   handles_[other] = set;
-  aliases_[image] = other;
-}
-
-double MaxSets::canonical(double image) {
-  const double* other = aliases_.find(image);
-  return other != nullptr ? *other : image;
+  sets_[set].image = other;
 }
 
 }  // namespace assay::term

@@ -12,32 +12,36 @@ namespace assay::term {
 
 class MaxSets {
  public:
-  explicit MaxSets(uint64_t salt) : salt_(salt) { sets_.emplace_back(); }
+  static constexpr size_t kKept = 64;
+  explicit MaxSets(uint64_t salt) : salt_(salt) {}
 
   // The image of the extremum of the sets or leaves behind images a and b.
-  double join(double a, double b);
+  struct Joined {
+    double image = 0;
+    bool of_leaves = false;  // neither was a set
+  };
+  Joined join(double a, double b);
   double join_all(const std::vector<double>& images);
-  bool is_set(double image) { return handles_.find(image) != nullptr; }
   // The leaves of a set image ({image} itself if it is no set, or too large to know).
   std::vector<double> leaves(double image);
+  bool is_set(double image) { return handles_.find(image) != nullptr; }
   // The set behind `image` is known as `other` from now on (the closed form of a pair).
   void alias(double image, double other);
-  double canonical(double image);
 
  private:
-  static constexpr size_t kKept = 64;
   struct Set {
     uint64_t sum = 0;
-    uint32_t count = 0;
-    std::vector<double> leaves;  // ascending, if there are at most kKept
+    double image = 0;  // the name that it goes by
+    uint32_t count = 0, first = 0;
+    bool kept() const { return count <= kKept; }  // leaves_[first, first + count), ascending
   };
-  double add(Set out);
+  double add(uint64_t sum, size_t count, const double* leaves);
   uint64_t hash(double leaf) const { return mix64(std::bit_cast<uint64_t>(leaf) ^ salt_); }
 
   uint64_t salt_;
   std::vector<Set> sets_;
+  std::vector<double> leaves_;
   ImageMap<uint32_t> handles_;
-  ImageMap<double> aliases_;
 };
 
 }  // namespace assay::term

@@ -610,6 +610,7 @@ void NestEval<D>::sweep() {
     }
   }
   full_ = 0;
+  if constexpr (kForgets) domain_.release_lazy();
 }
 
 // One result; lanes are iterations of the flattened reduction.
@@ -651,6 +652,7 @@ void NestEval<D>::sweep_across() {
   b.mask = 1;
   finish(b, *b.acc, b.started & 1);
   full_ = 0;
+  if constexpr (kForgets) domain_.release_lazy();
 }
 
 }  // namespace assay::term

@@ -179,6 +179,7 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
       eval(t, t.nodes[id], id, marks.lanes[id], rows_[slot_[id]]);
   }
   commit(t, marks);
+  if constexpr (kForgets) domain_.release_lazy();
 }
 
 template <class D>
