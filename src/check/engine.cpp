@@ -468,22 +468,18 @@ class ShapeCheck {
       auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
       if (!c_plan || !r_plan) continue;
       const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
-      const QualityRequest request{candidate_, *c_plan,   reference_,    *r_plan, pairs_[k],
-                                   position,   *snapper_, options_.seed, until};
       const Snapper snapper = *snapper_;
-      QualityRequest rounding{candidate_, *c_plan, reference_,    *r_plan, pairs_[k],
-                              position,   snapper, options_.seed, until};
-      auto accuracy =
-          std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&rounding] {
+      const QualityRequest request{candidate_, *c_plan, reference_,    *r_plan, pairs_[k],
+                                   position,   snapper, options_.seed, until};
+      auto beside =
+          std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&request] {
             std::vector<Finding> found;
-            accuracy_findings(rounding, found);
+            accuracy_findings(request, found);
+            special_value_findings(request, found);
             return found;
           });
       cross_check(*c_plan, *r_plan, k, position);
-      std::vector<Finding> special;
-      special_value_findings(request, special);
-      for (Finding& f : accuracy.get()) verdict_.findings.push_back(std::move(f));
-      for (Finding& f : special) verdict_.findings.push_back(std::move(f));
+      for (Finding& f : beside.get()) verdict_.findings.push_back(std::move(f));
     }
   }
 
@@ -555,23 +551,20 @@ class ShapeCheck {
     Tolerance tol = default_tolerance(pair.reference.dtype);
     if (options_.rtol) tol.rtol = *options_.rtol;
     if (options_.atol) tol.atol = *options_.atol;
-    const std::vector<Suspect> suspects =
-        support_difference(candidate_, *c_plan, reference_, *r_plan);
-    auto experiments = structured_experiments(symbols_, suspects, cone_spots(reference_, *r_plan),
-                                              boundaries_, options_.seed);
-    while (!thorough && experiments.size() > 8) experiments.pop_back();
     const auto now = Clock::now();
     const auto until =
         std::min(budget_.deadline,
                  now + std::chrono::duration_cast<Clock::duration>((budget_.deadline - now) / 2));
-    SearchResult found = search(candidate_, *c_plan, reference_, *r_plan, pair, position,
-                                experiments, *snapper_, tol, until);
-    if (thorough && found.outcome == SearchResult::Outcome::Gap)
-      search_bands(candidate_, *c_plan, reference_, *r_plan, pair, position, symbols_,
-                   options_.seed, *snapper_, tol, until, found);
+    const SearchRequest request{candidate_, *c_plan,   reference_, *r_plan, pair,
+                                position,   *snapper_, tol,        until};
+    const SearchResult found = search_location(request, thorough);
     LocationResult r;
     if (found.outcome == SearchResult::Outcome::Refuted) {
-      r = std::move(found.result);
+      r = found.result;
+      if (refuting_.size() < 2 && r.witness && r.witness->inputs) {
+        refuting_.push_back(Experiment::from_witness(symbols_, *r.witness->inputs));
+        refuting_.back().name = found.worst_experiment;
+      }
       confirm(r, *c_plan, *r_plan, pair, position, tol);
       if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol, r.witness)) {
         r.cls = "default-parameters";
@@ -588,6 +581,33 @@ class ShapeCheck {
     if (r.loc.line == 0) r.loc = origin_of(candidate_, *c_plan, pair.candidate, position);
     out_.results.push_back(std::move(r));
     return false;
+  }
+
+  // First a few inputs of every kind and what refuted other locations, then bands of large
+  // elements, then the others. Of a location that a look at its formula proves, no more is asked.
+  SearchResult search_location(const SearchRequest& rq, bool thorough) {
+    constexpr size_t kFew = 8, kHead = 20;
+    const std::vector<Suspect> suspects =
+        support_difference(candidate_, rq.c_plan, reference_, rq.r_plan);
+    const std::vector<Suspect> spots =
+        cone_spots(reference_, rq.r_plan, rq.pair.reference, rq.position);
+    std::vector<Experiment> experiments = refuting_;
+    for (Experiment& e :
+         structured_experiments(symbols_, suspects, spots, boundaries_, options_.seed))
+      experiments.push_back(std::move(e));
+    const std::span<const Experiment> all(experiments);
+    SearchResult found;
+    auto refuted = [&] { return found.outcome == SearchResult::Outcome::Refuted; };
+    const size_t head = std::min(all.size(), refuting_.size() + (thorough ? kHead : kFew));
+    search(rq, all.first(head), found);
+    if (!thorough || refuted()) return found;
+    if (found.outcome == SearchResult::Outcome::Gap) {
+      SearchRequest bands = rq;
+      bands.deadline = rq.deadline - (rq.deadline - Clock::now()) / 2;
+      search_bands(bands, symbols_, spots, options_.seed, found);
+    }
+    if (!refuted()) search(rq, all.subspan(head), found);
+    return found;
   }
 
   // The witness on the real builds: what a GPU would compute. Of two kernels both must show it.
@@ -665,8 +685,10 @@ class ShapeCheck {
       }
     }
     if (!any) return false;
-    const SearchResult found = search(candidate_, c_plan, reference_, r_plan, pair, position, tries,
-                                      *snapper_, tol, budget_.deadline);
+    const SearchRequest request{candidate_, c_plan,    reference_, r_plan,          pair,
+                                position,   *snapper_, tol,        budget_.deadline};
+    SearchResult found;
+    search(request, tries, found);
     return found.outcome != SearchResult::Outcome::Refuted && found.in_domain > 0;
   }
 
@@ -713,6 +735,7 @@ class ShapeCheck {
   std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<Snapper> snapper_;
   std::vector<double> boundaries_;
+  std::vector<Experiment> refuting_;  // inputs that refuted a location: the first to try at others
   ShapeResult out_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <tuple>
 
 #include "base/ieee.h"
@@ -66,53 +68,131 @@ uint64_t Experiment::next_id() {
   return ++last;
 }
 
-// Cones of one location ask for elements one by one, each several times: for both sides, and for
-// experiments that differ in overrides alone.
+// The drawn values of 64 elements, as far as they were asked for.
+struct Experiment::Block {
+  double at[64];
+  uint64_t known = 0;
+};
+
+namespace {
+
+// What one thread drew last: both sides read an input several times, and so do experiments that
+// differ in overrides alone. Of one experiment at a time.
+template <class Block>
+class Drawn {
+ public:
+  // The block of elements [number * 64, ... + 64), or null: more was drawn than is kept.
+  Block* block(uint64_t id, uint64_t symbol, int64_t number) {
+    if (id != id_) {
+      id_ = id;
+      tables_.clear();
+      table_ = nullptr;
+      used_ = 0;
+    }
+    if (table_ == nullptr || symbol != symbol_) table_ = &tables_[symbol_ = symbol];
+    const auto top = static_cast<size_t>(number) / kTop;
+    if (top >= table_->size()) table_->resize(top + 1);
+    auto& places = (*table_)[top];
+    if (places == nullptr) places = std::make_unique<uint32_t[]>(kTop);
+    uint32_t& place = places[static_cast<size_t>(number) % kTop];
+    if (place == 0) {
+      if (used_ == kMost) return nullptr;
+      if (used_ == groups_.size() * kGroup) groups_.push_back(std::make_unique<Block[]>(kGroup));
+      place = static_cast<uint32_t>(++used_);
+      at(place)->known = 0;
+    }
+    return at(place);
+  }
+
+ private:
+  static constexpr size_t kTop = 1024, kGroup = 1024;
+  static constexpr size_t kMost = size_t{1} << 18;  // 136 MB
+  Block* at(uint32_t place) { return &groups_[(place - 1) / kGroup][(place - 1) % kGroup]; }
+
+  uint64_t id_ = 0, symbol_ = 0;
+  std::unordered_map<uint64_t, std::vector<std::unique_ptr<uint32_t[]>>> tables_;
+  std::vector<std::unique_ptr<uint32_t[]>>* table_ = nullptr;
+  std::vector<std::unique_ptr<Block[]>> groups_;
+  size_t used_ = 0;
+};
+
+}  // namespace
+
+Experiment::Block* Experiment::block(uint64_t symbol, int64_t element) const {
+  thread_local Drawn<Block> drawn;
+  return element < 0 ? nullptr : drawn.block(id_, symbol, element >> 6);
+}
+
+void Experiment::draw(uint64_t symbol, const SymbolInfo& info, int64_t first, size_t count,
+                      double* out) const {
+  program::draw_values(seed_, symbol, draws_.at(symbol), info.dtype, static_cast<uint64_t>(first),
+                       count, out);
+}
+
+// Cones of one location ask for elements one by one: where the element before was asked for, those
+// behind it will be too.
 double Experiment::drawn(uint64_t symbol, int64_t element, const SymbolInfo& info) const {
-  struct Known {
-    uint64_t id = 0, symbol = 0;
-    int64_t element = 0;
-    double value = 0;
-  };
-  thread_local std::vector<Known> table(1 << 15);
-  auto place = [&](int64_t e) -> Known& {
-    uint64_t h = (id_ << 40 ^ symbol << 32) + static_cast<uint64_t>(e >> 5);
-    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-    return table[((h ^ h >> 32) * 32 + static_cast<uint64_t>(e & 31)) % table.size()];
-  };
-  auto is = [&](const Known& k, int64_t e) {
-    return k.id == id_ && k.symbol == symbol && k.element == e;
-  };
-  Known& mine = place(element);
-  if (is(mine, element)) return mine.value;
-  // The element before was asked for: so will be those behind it.
-  const bool run = is(place(element - 1), element - 1);
-  const int64_t count = run ? 32 - (element & 31) : 1;
-  double values[32];
-  program::draw_values(seed_, symbol, draws_.at(symbol), info.dtype, static_cast<uint64_t>(element),
-                       static_cast<size_t>(count), values);
-  for (int64_t k = 0; k < count; ++k) place(element + k) = {id_, symbol, element + k, values[k]};
-  return values[0];
+  Block* b = block(symbol, element);
+  double value = 0;
+  if (b == nullptr) {
+    draw(symbol, info, element, 1, &value);
+    return value;
+  }
+  const int at = static_cast<int>(element & 63);
+  if (((b->known >> at) & 1) != 0) return b->at[at];
+  const bool run = at > 0 && ((b->known >> (at - 1)) & 1) != 0;
+  const int count = run ? std::min(32, 64 - at) : 1;
+  draw(symbol, info, element, static_cast<size_t>(count), b->at + at);
+  b->known |= (~uint64_t{0} >> (64 - count)) << at;
+  return b->at[at];
+}
+
+// `count` <= 32 elements from `first` on, without overrides.
+void Experiment::drawn_run(uint64_t symbol, int64_t first, int count, const SymbolInfo& info,
+                           double* out) const {
+  while (count > 0) {
+    const int at = static_cast<int>(first & 63), n = std::min(count, 64 - at);
+    const uint64_t bits = (~uint64_t{0} >> (64 - n)) << at;
+    Block* b = block(symbol, first);
+    if (b == nullptr) {
+      draw(symbol, info, first, static_cast<size_t>(n), out);
+    } else {
+      if ((b->known & bits) != bits) {
+        // A row that begins a half of the block; the other half may never be asked for.
+        const int from = at & ~31, to = (at + n + 31) & ~31;
+        draw(symbol, info, first - at + from, static_cast<size_t>(to - from), b->at + from);
+        b->known |= (~uint64_t{0} >> (64 - (to - from))) << from;
+      }
+      std::copy(b->at + at, b->at + at + n, out);
+    }
+    first += n, out += n, count -= n;
+  }
 }
 
 void Experiment::values(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
                         double* out) const {
   (void)type;
-  bool run = mask == 0xffffffffu && overrides_.empty() && info_.count(symbol) != 0;
+  auto info = info_.find(symbol);
+  bool run = mask == 0xffffffffu && info != info_.end() && elements[0] >= 0;
   for (int l = 1; l < term::kRow && run; ++l) run = elements[l] == elements[0] + l;
-  if (run) {
-    program::draw_values(seed_, symbol, draws_.at(symbol), info_.at(symbol)->dtype,
-                         static_cast<uint64_t>(elements[0]), term::kRow, out);
+  if (!run) {
+    for (uint32_t m = mask; m != 0; m &= m - 1) {
+      const int l = __builtin_ctz(m);
+      out[l] = value(symbol, elements[l]);
+    }
     return;
   }
-  for (uint32_t m = mask; m != 0; m &= m - 1) {
-    const int l = __builtin_ctz(m);
-    out[l] = value(symbol, elements[l]);
-  }
+  drawn_run(symbol, elements[0], term::kRow, *info->second, out);
+  if (overrides_.empty()) return;
+  for (auto it = overrides_.lower_bound({symbol, elements[0]});
+       it != overrides_.end() && it->first.first == symbol && it->first.second <= elements[31];
+       ++it)
+    out[it->first.second - elements[0]] = value(symbol, it->first.second);
 }
 
 std::optional<Experiment> Experiment::folded() const {
   Experiment out = *this;
+  out.id_ = next_id();
   bool any = false;
   for (const SymbolInfo& s : symbols_) {
     Draw& d = out.draws_.at(s.symbol);
@@ -197,6 +277,35 @@ Witness Experiment::witness() const {
   return w;
 }
 
+namespace {
+
+// The first half of every float argument negative, along its outermost (or innermost) dimension of
+// more than one; nothing if that makes no difference between the two.
+std::optional<Experiment> one_half_negative(const std::vector<SymbolInfo>& symbols, uint64_t seed,
+                                            bool outer) {
+  Experiment e(symbols, seed);
+  e.name = outer ? "the first half of every argument negative"
+                 : "the first half of every argument's rows negative";
+  bool any = false;
+  for (const SymbolInfo& s : symbols) {
+    if (!dtype_is_float(s.dtype)) continue;
+    Draw draw{Draw::Kind::Uniform, 0.5, 1, 1, 1, {}};
+    std::vector<size_t> wide;
+    for (size_t d = 0; d < s.view.shape.size(); ++d)
+      if (s.view.shape[d] > 1 && s.view.strides[d] > 0) wide.push_back(d);
+    if (!wide.empty()) {
+      const size_t d = outer ? wide.front() : wide.back();
+      draw.band = {s.view.strides[d], s.view.shape[d], 0, s.view.shape[d] / 2, -1};
+      any = any || outer || wide.size() > 1;
+    }
+    e.set(s.symbol, draw);
+  }
+  if (!any) return std::nullopt;
+  return e;
+}
+
+}  // namespace
+
 std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& symbols,
                                                const std::vector<Suspect>& suspects,
                                                const std::vector<Suspect>& spots,
@@ -222,6 +331,17 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
   add("uniform in [-1, 1)", {K::Uniform, -1, 1, 1, 1});
   add("uniform in [-2, -0.1)", {K::Uniform, -2, -0.1, 1, 1});
   add("uniform in [0.1, 2)", {K::Uniform, 0.1, 2, 1, 1});
+  // Arguments that vary together: what pairs elements of two of them is told from what pairs all.
+  for (const bool outer : {true, false}) {
+    const std::optional<Experiment> halves = one_half_negative(symbols, seed + out.size(), outer);
+    if (halves) out.push_back(*halves);
+  }
+  // Constants added under roots and to divisors show where inputs are small and nothing else is.
+  for (const double size : {3e-3, 1e-4}) {
+    Experiment& e = add("small inputs, ordinary parameters", {K::Uniform, -size, size, 1, 1});
+    for (const SymbolInfo& s : symbols)
+      if (dtype_is_float(s.dtype) && s.is_parameter) e.set(s.symbol, {K::Uniform, 0.5, 2, 1, 1});
+  }
   for (size_t k = 0; k < std::min<size_t>(suspects.size(), 8); ++k) {
     Experiment& e = add("one element that only one side reads", {K::Uniform, -0.5, 0.5, 1, 1});
     e.override_value(suspects[k].symbol, suspects[k].element, 64);
@@ -261,7 +381,7 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
   add("all -1e30", {K::Uniform, -2e30, -1e30, 1, 1});  // below every hand-written sentinel
   for (const Suspect& spot :
        spots) {  // moderate ones first: a large one inflates the condition scale
-    for (double height : {10.0, -10.0, 1000.0}) {
+    for (double height : {10.0, -10.0, 40.0, 1000.0}) {
       Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
       e.override_value(spot.symbol, spot.element, height);
     }

@@ -41,7 +41,13 @@ class Experiment : public term::InputModel {
   std::string name;  // what it tries, for reports
 
  private:
+  struct Block;
+  Block* block(uint64_t symbol, int64_t element) const;
+  void draw(uint64_t symbol, const SymbolInfo& info, int64_t first, size_t count,
+            double* out) const;
   double drawn(uint64_t symbol, int64_t element, const SymbolInfo& info) const;
+  void drawn_run(uint64_t symbol, int64_t first, int count, const SymbolInfo& info,
+                 double* out) const;
   static uint64_t next_id();
   uint64_t id_ = next_id();  // of seed and draws: copies share it, a new draw changes it
   const std::vector<SymbolInfo>& symbols_;

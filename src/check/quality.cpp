@@ -22,21 +22,40 @@ std::string place(const QualityRequest& rq) {
                      fmt::join(unravel(rq.position, rq.pair.reference.shape), ", "));
 }
 
-// Inputs on which rounding shows: large magnitudes, large means with small spread, mixed signs.
-std::vector<Experiment> rounding_experiments(const std::vector<SymbolInfo>& symbols,
-                                             uint64_t seed) {
+// Inputs on which rounding shows, the most telling first: large means with small spread, large
+// magnitudes, mixed signs. Where there are exponentials, what is subtracted from their arguments
+// must be no less than the largest of them, wherever it stands.
+std::vector<Experiment> rounding_experiments(const QualityRequest& rq, uint64_t seed) {
   using K = program::Draw::Kind;
-  const Draw draws[] = {{K::Uniform, -1, 1, 1, 1},     {K::Uniform, -8, 8, 1, 1},
-                        {K::Uniform, 0, 1, 1, 1},      {K::Uniform, -100, 100, 1, 1},
-                        {K::Uniform, 999, 1001, 1, 1}, {K::Uniform, 60, 100, 1, 1},
-                        {K::Uniform, -100, -60, 1, 1}, {K::Uniform, 1e-4, 2e-4, 1, 1}};
+  const std::vector<SymbolInfo>& symbols = rq.reference.symbols;
   std::vector<Experiment> out;
-  for (const Draw& d : draws) {
+  auto add = [&](double lo, double hi) -> Experiment& {
     Experiment e(symbols, seed + out.size());
-    e.set_all(d);
-    e.name = fmt::format("inputs uniform in [{}, {})", d.lo, d.hi);
+    e.set_all({K::Uniform, lo, hi, 1, 1, {}});
+    e.name = fmt::format("inputs uniform in [{}, {})", lo, hi);
     out.push_back(std::move(e));
+    return out.back();
+  };
+  if (rq.candidate.uses_exp || rq.reference.uses_exp) {
+    const std::vector<Extent> extents = wide_extents(rq.reference, rq.r_plan, symbols, 2);
+    for (const bool first : {true, false}) {
+      Experiment& e = add(60, 100);
+      for (const Extent& extent : extents) {
+        Draw draw = e.draw_of(extent.symbol->symbol);
+        if (draw.band.extent != 0 &&
+            extent.whole.last - extent.whole.first <= draw.band.last - draw.band.first)
+          continue;  // along the widest dimension
+        draw.band = extent.whole;
+        draw.band.factor = -1;
+        const int64_t middle = (draw.band.first + draw.band.last) / 2;
+        (first ? draw.band.last : draw.band.first) = middle;
+        e.set(extent.symbol->symbol, draw);
+      }
+      e.name += first ? ", the first half negative" : ", the last half negative";
+    }
   }
+  add(999, 1001), add(-100, 100), add(-1, 1), add(-8, 8), add(0, 1), add(60, 100), add(-100, -60);
+  add(1e-4, 2e-4);
   return out;
 }
 
@@ -47,8 +66,8 @@ void accuracy_findings(const QualityRequest& rq, std::vector<Finding>& findings)
   const double u = unit_roundoff(rq.pair.reference.dtype);
   double worst = 0;
   std::string text;
-  size_t left = affordable(rq, 3);
-  for (const Experiment& e : rounding_experiments(rq.reference.symbols, rq.seed + 300)) {
+  size_t left = affordable(rq, rq.candidate.uses_exp || rq.reference.uses_exp ? 3 : 1);
+  for (const Experiment& e : rounding_experiments(rq, rq.seed + 300)) {
     if (left-- == 0 || Clock::now() > rq.deadline) break;
     const ExactValue r =
         exact_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e, rq.snapper);
@@ -109,7 +128,7 @@ void special_value_findings(const QualityRequest& rq, std::vector<Finding>& find
     if (!elements.empty()) cones.push_back({&s, std::move(elements)});
   }
   const Experiment base(rq.reference.symbols, rq.seed + 900);
-  const size_t most = affordable(rq, 3);
+  const size_t most = affordable(rq, 1);
   size_t tried = 0, differing = 0;
   std::string first;
   auto attempt = [&](const Cone& cone, int where, double value, const char* name) {

@@ -46,55 +46,54 @@ bool is_integer(DType t) { return !program::dtype_is_float(t); }
 
 // Tries experiments at one location.
 struct Searcher {
-  const Side& candidate;
-  const Plan& c_plan;
-  const Side& reference;
-  const Plan& r_plan;
-  const OutputPair& pair;
-  int64_t position;
-  const term::Snapper& snapper;
-  const Tolerance& tol;
+  const SearchRequest& rq;
   SearchResult& out;
 
   // The gap over the condition scale; negative outside the domain.
   double run(const Experiment& e);
+  double relative = 0;  // the gap of the last run over the larger of both values
   bool refuted() const { return out.outcome == SearchResult::Outcome::Refuted; }
 };
 
 double Searcher::run(const Experiment& e) {
-  const bool integer = is_integer(pair.reference.dtype);
+  const bool integer = is_integer(rq.pair.reference.dtype);
   ++out.experiments;
-  const ExactValue r = exact_value(reference, r_plan, pair.reference, position, e, snapper);
+  relative = 0;
+  const ExactValue r =
+      exact_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e, rq.snapper);
   if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) return -1;  // outside the domain
   ++out.in_domain;
-  const ExactValue c = exact_value(candidate, c_plan, pair.candidate, position, e, snapper);
+  const ExactValue c =
+      exact_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e, rq.snapper);
   const bool broken = c.undef || !std::isfinite(c.v);
   if (broken && !c.undef && c.range_lost) return -1;  // a question of range, not of value
-  const double floor = integer ? 1e-300 : tol.atol / std::max(tol.rtol, 1e-300);
+  const double floor = integer ? 1e-300 : rq.tolerance.atol / std::max(rq.tolerance.rtol, 1e-300);
   const double scale = r.m + std::fabs(r.v) + floor;
   const double gap = std::fabs(c.v - r.v);
+  relative = broken || gap == 0 ? 0 : gap / std::max(std::fabs(c.v), std::fabs(r.v));
   const double rho = broken ? INFINITY : integer ? (gap != 0 ? 1 : 0) : gap / scale;
-  if (rho <= out.largest_rho) return rho;
-  const double ci = ieee_value(candidate, c_plan, pair.candidate, position, e);
-  const double ri = ieee_value(reference, r_plan, pair.reference, position, e);
-  const double ieee_gap = std::fabs(ci - ri);
-  const double limit = tol.rtol * (r.m + std::fabs(r.v)) + tol.atol;
-  const bool visible = broken    ? (c.undef || !std::isfinite(ci)) && std::isfinite(ri)
-                       : integer ? ci != ri
-                                 : ieee_gap >= 0.5 * gap && ieee_gap > limit;
-  if (!broken) {
+  if (!broken && rho > out.largest_rho) {
     out.largest_rho = rho;
     out.worst_candidate = c.v;
     out.worst_reference = r.v;
     out.worst_experiment = e.name;
   }
-  if (!visible || !(broken || integer || rho > tol.rtol)) return rho;
+  if (!(broken || rho > rq.tolerance.rtol)) return rho;
+  const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+  const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
+  const double ieee_gap = std::fabs(ci - ri);
+  const double limit = rq.tolerance.rtol * (r.m + std::fabs(r.v)) + rq.tolerance.atol;
+  const bool visible = broken    ? (c.undef || !std::isfinite(ci)) && std::isfinite(ri)
+                       : integer ? ci != ri
+                                 : ieee_gap >= 0.5 * gap && ieee_gap > limit;
+  if (!visible) return rho;
+  out.worst_experiment = e.name;
   out.outcome = SearchResult::Outcome::Refuted;
   LocationResult& res = out.result;
   res.kind = VerdictKind::Refuted;
-  res.location.output = pair.index;
-  res.location.output_name = pair.name;
-  res.location.index = unravel(position, pair.reference.shape);
+  res.location.output = rq.pair.index;
+  res.location.output_name = rq.pair.name;
+  res.location.index = unravel(rq.position, rq.pair.reference.shape);
   res.cls = broken ? "undefined" : "value";
   res.reason = c.undef  ? "the value depends on memory that nothing wrote"
                : broken ? fmt::format("the candidate gives {} where the reference is finite",
@@ -111,16 +110,28 @@ double Searcher::run(const Experiment& e) {
   return rho;
 }
 
-// A dimension of an argument along which the plan reads many elements: [first, last).
-struct Extent {
-  const SymbolInfo* symbol = nullptr;
-  Draw::Band whole;
-};
-
 constexpr int64_t kBands = 8;
+constexpr size_t kSpots = 4;
+constexpr double kNoise = 1e-13;  // relative gaps of exact values that say nothing
+
+// Widens `b` to the indices that the elements have.
+void cover(const tensor::ElemSet& elements, Draw::Band& b) {
+  elements.for_each_run([&](int64_t first, int64_t n) {
+    const int64_t from = first / b.inner % b.extent, to = (first + n - 1) / b.inner % b.extent;
+    if (to < from || n >= b.inner * b.extent) {  // the run passes the end of the dimension
+      b.first = 0;
+      b.last = b.extent;
+      return;
+    }
+    b.first = std::min(b.first, from);
+    b.last = std::max(b.last, to + 1);
+  });
+}
+
+}  // namespace
 
 std::vector<Extent> wide_extents(const Side& side, const Plan& plan,
-                                 const std::vector<SymbolInfo>& symbols) {
+                                 const std::vector<SymbolInfo>& symbols, int64_t least) {
   std::vector<Extent> out;
   for (const SymbolInfo& s : symbols) {
     if (!program::dtype_is_float(s.dtype)) continue;
@@ -129,80 +140,83 @@ std::vector<Extent> wide_extents(const Side& side, const Plan& plan,
       const auto& source = side.sources[static_cast<size_t>(buffer)];
       if (source.kind == term::Source::Kind::Symbol && source.symbol == s.symbol) read = &set;
     }
-    if (read == nullptr || read->count() < kBands) continue;
+    if (read == nullptr || read->count() < least) continue;
     for (size_t d = s.view.shape.size(); d-- > 0;) {  // the innermost first
-      if (s.view.shape[d] < kBands || s.view.strides[d] < 1) continue;
+      if (s.view.shape[d] < least || s.view.strides[d] < 1) continue;
       Draw::Band b{s.view.strides[d], s.view.shape[d], s.view.shape[d], 0, 1};
-      read->for_each([&](int64_t e) {
-        const int64_t index = e / b.inner % b.extent;
-        b.first = std::min(b.first, index);
-        b.last = std::max(b.last, index + 1);
-      });
-      if (b.last - b.first >= kBands) out.push_back({&s, b});
+      cover(*read, b);
+      if (b.last - b.first >= least) out.push_back({&s, b});
     }
   }
   return out;
 }
 
-}  // namespace
-
-SearchResult search(const Side& candidate, const Plan& c_plan, const Side& reference,
-                    const Plan& r_plan, const OutputPair& pair, int64_t position,
-                    const std::vector<Experiment>& experiments, const term::Snapper& snapper,
-                    const Tolerance& tol, Clock::time_point deadline) {
-  SearchResult out;
-  Searcher searcher{candidate, c_plan, reference, r_plan, pair, position, snapper, tol, out};
+void search(const SearchRequest& rq, std::span<const Experiment> experiments, SearchResult& found) {
+  Searcher searcher{rq, found};
   for (const Experiment& e : experiments) {
-    if (Clock::now() > deadline) break;
+    if (Clock::now() > rq.deadline) break;
     const bool outside = searcher.run(e) < 0;
-    if (searcher.refuted()) return out;
+    if (searcher.refuted()) return;
     const auto positive = outside ? e.folded() : std::nullopt;
-    if (!positive || Clock::now() > deadline) continue;
+    if (!positive || Clock::now() > rq.deadline) continue;
     searcher.run(*positive);
-    if (searcher.refuted()) return out;
+    if (searcher.refuted()) return;
   }
-  if (out.largest_rho > 0) out.outcome = SearchResult::Outcome::Gap;
-  return out;
+  if (found.largest_rho > 0) found.outcome = SearchResult::Outcome::Gap;
 }
 
-void search_bands(const Side& candidate, const Plan& c_plan, const Side& reference,
-                  const Plan& r_plan, const OutputPair& pair, int64_t position,
-                  const std::vector<SymbolInfo>& symbols, uint64_t seed,
-                  const term::Snapper& snapper, const Tolerance& tol, Clock::time_point deadline,
-                  SearchResult& found) {
-  Searcher searcher{candidate, c_plan, reference, r_plan, pair, position, snapper, tol, found};
-  for (const Extent& extent : wide_extents(reference, r_plan, symbols)) {
-    // Elsewhere all elements have one sign: what is dropped or repeated cannot cancel.
-    auto gap = [&](int64_t first, int64_t last) {
-      if (searcher.refuted() || Clock::now() > deadline || first >= last) return -1.0;
-      Experiment e(symbols, seed);
-      Draw draw{Draw::Kind::Uniform, 0.5, 1, 1, 1, {}};
-      e.set_all(draw);
-      draw.band = extent.whole;
-      draw.band.first = first;
-      draw.band.last = last;
-      draw.band.factor = -16;
-      e.set(extent.symbol->symbol, draw);
-      e.name = fmt::format("large where index {} to {} of {} of {}", first, last - 1,
-                           extent.whole.extent, extent.symbol->name);
-      return searcher.run(e);
-    };
-    int64_t first = extent.whole.first, last = extent.whole.last;
-    double best = -1;
-    const int64_t width = last - first, from = first;
-    for (int64_t k = 0; k < kBands; ++k) {
-      const int64_t a = from + width * k / kBands, b = from + width * (k + 1) / kBands;
-      const double g = gap(a, b);
-      if (g > best) best = g, first = a, last = b;
+void search_bands(const SearchRequest& rq, const std::vector<SymbolInfo>& symbols,
+                  const std::vector<Suspect>& spots, uint64_t seed, SearchResult& found) {
+  Searcher searcher{rq, found};
+  const std::vector<Extent> extents = wide_extents(rq.reference, rq.r_plan, symbols, kBands);
+  auto done = [&] { return searcher.refuted() || Clock::now() > rq.deadline; };
+  for (const double factor : {-16.0, 16.0}) {
+    for (const Extent& extent : extents) {
+      auto banded = [&](int64_t first, int64_t last) {
+        // Elsewhere all elements have one sign: what is dropped or repeated cannot cancel.
+        Experiment e(symbols, seed);
+        Draw draw{Draw::Kind::Uniform, 0.5, 1, 1, 1, {}};
+        e.set_all(draw);
+        draw.band = extent.whole;
+        draw.band.first = first;
+        draw.band.last = last;
+        draw.band.factor = factor;
+        e.set(extent.symbol->symbol, draw);
+        e.name = fmt::format("large where index {} to {} of {} of {}", first, last - 1,
+                             extent.whole.extent, extent.symbol->name);
+        return e;
+      };
+      // Of the values themselves, not of their scale: where an output is small on the way, it shows
+      // all the same which elements the sides weigh differently.
+      auto gap = [&](int64_t first, int64_t last) {
+        if (done() || first >= last || searcher.run(banded(first, last)) < 0) return -1.0;
+        return searcher.relative;
+      };
+      int64_t first = extent.whole.first, last = extent.whole.last;
+      double best = kNoise;
+      bool found_band = false;
+      const int64_t width = last - first, from = first;
+      for (int64_t k = 0; k < kBands; ++k) {
+        const int64_t a = from + width * k / kBands, b = from + width * (k + 1) / kBands;
+        const double g = gap(a, b);
+        if (g > best) best = g, first = a, last = b, found_band = true;
+      }
+      while (found_band && last - first > 1 && !done()) {
+        const int64_t middle = (first + last) / 2;
+        const double left = gap(first, middle), right = gap(middle, last);
+        if (std::max(left, right) <= best / 2) break;
+        best = std::max(left, right);
+        (left >= right ? last : first) = middle;
+      }
+      // The output itself may be small unless an element of its own is as large as the band.
+      for (size_t k = 0; found_band && k < spots.size() && k < kSpots && !done(); ++k) {
+        Experiment e = banded(first, last);
+        e.override_value(spots[k].symbol, spots[k].element, factor * 0.75);
+        e.name += ", and one element more";
+        searcher.run(e);
+      }
+      if (done()) return;
     }
-    while (best > 0 && last - first > 1) {
-      const int64_t middle = (first + last) / 2;
-      const double left = gap(first, middle), right = gap(middle, last);
-      if (std::max(left, right) <= best / 2) break;
-      best = std::max(left, right);
-      (left >= right ? last : first) = middle;
-    }
-    if (searcher.refuted() || Clock::now() > deadline) return;
   }
 }
 
@@ -245,21 +259,26 @@ std::vector<double> boundaries_of(const Side& side, const Plan& plan) {
   return all;
 }
 
-std::vector<Suspect> cone_spots(const Side& side, const Plan& plan) {
-  std::vector<Suspect> out;
+std::vector<Suspect> cone_spots(const Side& side, const Plan& plan,
+                                const program::TensorView& output, int64_t position) {
+  std::vector<Suspect> aligned, out;
   for (const SymbolInfo& s : side.symbols) {
     if (!program::dtype_is_float(s.dtype)) continue;
     for (const auto& entry : plan.support) {
       const auto& source = side.sources[static_cast<size_t>(entry.first)];
       if (source.kind != term::Source::Kind::Symbol || source.symbol != s.symbol) continue;
       const int64_t count = entry.second.count();
+      const int64_t own = s.view.shape == output.shape ? s.view.element(position) : -1;
+      if (own >= 0 && entry.second.contains(own)) aligned.push_back({s.symbol, own});
       int64_t at = 0;
       entry.second.for_each([&](int64_t e) {
-        if (at == 0 || at == count / 2 || at == count - 1) out.push_back({s.symbol, e});
+        if ((at == 0 || at == count / 2 || at == count - 1) && e != own)
+          out.push_back({s.symbol, e});
         ++at;
       });
     }
   }
+  out.insert(out.begin(), aligned.begin(), aligned.end());
   return out;
 }
 

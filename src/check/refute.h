@@ -2,6 +2,7 @@
 // The concrete rung: structured inputs, exact values with condition scale, IEEE confirmation.
 #include <chrono>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "check/experiment.h"
@@ -34,29 +35,49 @@ struct SearchResult {
   double worst_candidate = 0, worst_reference = 0;
   double accuracy_candidate = 0,
          accuracy_reference = 0;  // |ieee - exact| / scale at the worst input
-  std::string worst_experiment;
+  std::string worst_experiment;   // of the largest gap; Refuted: the one that refutes
 };
 
-// Searches one location. `both` plans cover exactly this location.
-SearchResult search(const Side& candidate, const Plan& c_plan, const Side& reference,
-                    const Plan& r_plan, const OutputPair& pair, int64_t position,
-                    const std::vector<Experiment>& experiments, const term::Snapper& snapper,
-                    const Tolerance& tolerance, Clock::time_point deadline);
+// One location; both plans cover exactly it.
+struct SearchRequest {
+  const Side& candidate;
+  const Plan& c_plan;
+  const Side& reference;
+  const Plan& r_plan;
+  const OutputPair& pair;
+  int64_t position;
+  const term::Snapper& snapper;
+  const Tolerance& tolerance;
+  Clock::time_point deadline;
+};
+
+// Tries inputs until one refutes. Adds to `found`.
+void search(const SearchRequest& request, std::span<const Experiment> experiments,
+            SearchResult& found);
 
 // Searches on where single inputs and whole arguments show nothing: sums over many elements, of
-// which one side drops or repeats some. Bands of one dimension of one argument are made large, the
-// band with the largest gap is halved again and again. Adds to `found`.
-void search_bands(const Side& candidate, const Plan& c_plan, const Side& reference,
-                  const Plan& r_plan, const OutputPair& pair, int64_t position,
-                  const std::vector<SymbolInfo>& symbols, uint64_t seed,
-                  const term::Snapper& snapper, const Tolerance& tolerance,
-                  Clock::time_point deadline, SearchResult& found);
+// which one side drops, repeats or weighs otherwise. Bands of one dimension of one argument are
+// made large, of either sign; the band with the largest gap is halved again and again, and at last
+// one of `spots` is made large beside it. Adds to `found`.
+void search_bands(const SearchRequest& request, const std::vector<SymbolInfo>& symbols,
+                  const std::vector<Suspect>& spots, uint64_t seed, SearchResult& found);
 
 // Constants that values are compared with or clamped to, on either side: boundaries to try.
 std::vector<double> boundaries_of(const Side& side, const Plan& plan);
 
-// The first, middle and last element that the plan reads of each float symbol.
-std::vector<Suspect> cone_spots(const Side& side, const Plan& plan);
+// A dimension of an argument along which the plan reads at least `least` elements: [first, last).
+struct Extent {
+  const SymbolInfo* symbol = nullptr;
+  Draw::Band whole;
+};
+// Of each argument the innermost dimension first.
+std::vector<Extent> wide_extents(const Side& side, const Plan& plan,
+                                 const std::vector<SymbolInfo>& symbols, int64_t least);
+
+// The element in the location's own place of each float symbol of the output's shape, then the
+// first, middle and last one that the plan reads of each float symbol.
+std::vector<Suspect> cone_spots(const Side& side, const Plan& plan,
+                                const program::TensorView& output, int64_t position);
 
 // Elements of shared symbols that only one side reads.
 std::vector<Suspect> support_difference(const Side& candidate, const Plan& c_plan,

@@ -1,10 +1,9 @@
 #include "check/replay.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "base/ieee.h"
+#include "check/pages.h"
 #include "term/ieee_domain.h"
 
 namespace assay::check {
@@ -21,59 +20,56 @@ class Memory {
  public:
   Memory(const Side& side, const Plan& plan, const Experiment& e) : side_(side) {
     const auto& buffers = side.program->buffers;
-    for (const Buffer& b : buffers) total_ += b.bytes;
-    if (!fits()) return;
+    uint64_t touched = 0;
+    for (size_t b = 0; b < buffers.size(); ++b) {
+      auto read = plan.support.find(static_cast<int>(b));
+      if (read != plan.support.end())
+        touched += static_cast<uint64_t>(read->second.count()) * assay::bytes(side.sources[b].type);
+      if (side.sources[b].kind == term::Source::Kind::Data) touched += buffers[b].data.size();
+    }
+    if (touched > kReplayBytes) return;
     blocks_.resize(buffers.size());
     for (size_t b = 0; b < buffers.size(); ++b) {
       const auto& source = side.sources[b];
-      Block& block = blocks_[b];
-      block.bytes = buffers[b].bytes;
-      block.data.reset(static_cast<uint8_t*>(std::calloc(std::max<uint64_t>(1, block.bytes), 1)));
-      if (block.data == nullptr) {
-        total_ = kReplayBytes + 1;
-        return;
-      }
-      if (source.kind == term::Source::Kind::Poison)
-        std::memset(block.data.get(), 0xff, block.bytes);  // NaN, or a large index
+      Pages& block = blocks_[b];
+      // What nothing wrote is NaN, or a large index.
+      block =
+          Pages(buffers[b].bytes,
+                source.kind == term::Source::Kind::Poison ? Pages::Fill::Ones : Pages::Fill::Zero);
+      if (block.data() == nullptr) return;
       if (source.kind == term::Source::Kind::Data)
-        std::memcpy(block.data.get(), source.data,
-                    std::min<uint64_t>(block.bytes, buffers[b].data.size()));
+        std::memcpy(block.data(), source.data,
+                    std::min<uint64_t>(block.bytes(), buffers[b].data.size()));
       auto read = plan.support.find(static_cast<int>(b));
       if (source.kind == term::Source::Kind::Symbol && read != plan.support.end())
         read->second.for_each_run(
             [&](int64_t first, int64_t n) { fill(block, source, first, n, e); });
     }
+    fits_ = true;
   }
-  bool fits() const { return total_ <= kReplayBytes; }
-  uint8_t* data(int b) { return blocks_[static_cast<size_t>(b)].data.get(); }
-  uint64_t size(int b) const { return blocks_[static_cast<size_t>(b)].bytes; }
+  bool fits() const { return fits_; }
+  uint8_t* data(int b) { return blocks_[static_cast<size_t>(b)].data(); }
+  uint64_t size(int b) const { return blocks_[static_cast<size_t>(b)].bytes(); }
   uint64_t load(int b, int64_t element) const {
     const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
     uint64_t bits = 0;
-    const Block& v = blocks_[static_cast<size_t>(b)];
-    if (static_cast<uint64_t>(element + 1) * width <= v.bytes)
-      std::memcpy(&bits, v.data.get() + element * width, width);
+    const Pages& v = blocks_[static_cast<size_t>(b)];
+    if (static_cast<uint64_t>(element + 1) * width <= v.bytes())
+      std::memcpy(&bits, v.data() + element * width, width);
     return bits;
   }
   void store(int b, int64_t element, uint64_t bits) {
     const uint32_t width = assay::bytes(side_.sources[static_cast<size_t>(b)].type);
-    Block& v = blocks_[static_cast<size_t>(b)];
-    if (static_cast<uint64_t>(element + 1) * width <= v.bytes)
-      std::memcpy(v.data.get() + element * width, &bits, width);
+    Pages& v = blocks_[static_cast<size_t>(b)];
+    if (static_cast<uint64_t>(element + 1) * width <= v.bytes())
+      std::memcpy(v.data() + element * width, &bits, width);
   }
 
  private:
-  struct Free {
-    void operator()(uint8_t* p) const { std::free(p); }
-  };
-  struct Block {
-    std::unique_ptr<uint8_t, Free> data;
-    uint64_t bytes = 0;
-  };
-  static void fill(Block& block, const term::Source& source, int64_t first, int64_t count,
+  static void fill(Pages& block, const term::Source& source, int64_t first, int64_t count,
                    const Experiment& e) {
     const uint32_t width = assay::bytes(source.type);
-    count = std::min(count, static_cast<int64_t>(block.bytes / width) - first);
+    count = std::min(count, static_cast<int64_t>(block.bytes() / width) - first);
     int64_t elements[term::kRow];
     double values[term::kRow];
     for (int64_t at = 0; at < count; at += term::kRow) {
@@ -85,13 +81,13 @@ class Memory {
         const uint64_t bits = is_float(source.type)
                                   ? ieee_from_double(source.type, values[l])
                                   : static_cast<uint64_t>(static_cast<int64_t>(values[l]));
-        std::memcpy(block.data.get() + (first + at + l) * width, &bits, width);
+        std::memcpy(block.data() + (first + at + l) * width, &bits, width);
       }
     }
   }
   const Side& side_;
-  std::vector<Block> blocks_;
-  uint64_t total_ = 0;
+  std::vector<Pages> blocks_;
+  bool fits_ = false;
 };
 
 // One operator on bytes: its nests in the IEEE domain, results copied back.
