@@ -58,6 +58,7 @@ def measure(
         data = json.loads(out.read_text()) if out.exists() else {}
     return Cost(process.returncode, errors, data, wall, usage.ru_utime + usage.ru_stime)
 
+
 # `assay check` exports a ref.py with this Python: the caller's choice, the repository's own
 # environment, else the one that runs this script.
 VENV = Path(__file__).resolve().parents[1] / ".venv/bin/python"

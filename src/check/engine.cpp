@@ -151,8 +151,9 @@ class ShapeCheck {
       ASSAY_CHECK(defects_[1].hazards());
     }
     take_defects();
-    const ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_,
-                                          where.outputs, *snapper_, options_.seed, options_.jobs);
+    ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, where.outputs,
+                                    *snapper_, options_.seed, options_.jobs);
+    compare_merged(c_plan, r_plan, diff);
     budget_.lap("fingerprint");
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
     note_assumptions();
@@ -183,6 +184,30 @@ class ShapeCheck {
     }
     budget_.lap("search");
     return {};
+  }
+
+  // Once more where images differ, with selects whose arms are one formula taken as that formula.
+  void compare_merged(const Plan& c_plan, const Plan& r_plan, ImageDiff& diff) {
+    if (std::all_of(diff.differ.begin(), diff.differ.end(), [](auto& d) { return d.empty(); }))
+      return;
+    const std::optional<Plan> c_merged = merge_cases(c_plan), r_merged = merge_cases(r_plan);
+    if (!c_merged && !r_merged) return;
+    ImageDiff again = compare_images(candidate_, c_merged ? *c_merged : c_plan, reference_,
+                                     r_merged ? *r_merged : r_plan, pairs_, diff.differ, *snapper_,
+                                     options_.seed + 1, options_.jobs);
+    bool better = false;
+    for (size_t k = 0; k < pairs_.size(); ++k) better |= !again.equal[k].empty();
+    if (!better) return;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      diff.equal[k].insert(diff.equal[k].end(), again.equal[k].begin(), again.equal[k].end());
+      std::sort(diff.equal[k].begin(), diff.equal[k].end());
+      diff.differ[k] = std::move(again.differ[k]);
+      diff.undefined[k].insert(diff.undefined[k].end(), again.undefined[k].begin(),
+                               again.undefined[k].end());
+    }
+    diff.error_bound = std::max(diff.error_bound, again.error_bound);
+    diff.extra = std::move(again.extra);  // of all locations: the plans are whole
+    diff.folds.insert(diff.folds.end(), again.folds.begin(), again.folds.end());
   }
 
   void take_defects(bool all = false) {

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "machine/merge_cases.h"
+
 namespace assay::check {
 
 using program::CopyStep;
@@ -152,6 +154,21 @@ Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending,
       plan.support[buffer] = std::move(set);
   }
   return plan;
+}
+
+std::optional<Plan> merge_cases(const Plan& plan) {
+  Plan out = plan;
+  bool any = false;
+  for (StepPlan& step : out.steps) {
+    if (!step.launch) continue;
+    std::optional<machine::Trace> merged = machine::merge_cases(*step.launch->trace);
+    if (!merged) continue;
+    step.launch->marks = term::mark_same(*merged, step.launch->marks);
+    step.launch->trace = std::make_shared<const machine::Trace>(std::move(*merged));
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return out;
 }
 
 }  // namespace assay::check

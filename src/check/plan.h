@@ -48,6 +48,10 @@ using BeforeTrace = std::function<void(size_t step, const std::vector<uint32_t>&
 Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false,
                        const BeforeTrace& before = {});
 
+// The plan with traces in which selects meet (machine/merge_cases), for images; nothing where no
+// trace has one that can.
+std::optional<Plan> merge_cases(const Plan& plan);
+
 // Runs the plan; the store then holds the wanted outputs.
 template <class D>
 void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store);

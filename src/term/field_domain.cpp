@@ -345,6 +345,14 @@ void FieldDomain::type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask
   scratch.raw = 0;
 }
 
+uint32_t FieldDomain::agree(Ty type, const Row& pa, const Row& pb, uint32_t mask) {
+  Row s1, s2;
+  const Row &a = typed(pa, type, s1, mask), &b = typed(pb, type, s2, mask);
+  uint32_t same = 0;
+  for_lanes(mask, [&](int l) { same |= a.v[l] == b.v[l] ? 1u << l : 0; });
+  return same & ~(a.marked() | b.marked());
+}
+
 FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {
   Row ra, rb, out;
   set_number(Ty::F64, 0, ra);

@@ -91,6 +91,9 @@ class FieldDomain {
       copy_marks(from, from_lane, to, lane);
   }
 
+  // The lanes of mask in which both rows have the same image and are numbers.
+  uint32_t agree(Ty type, const Row& a, const Row& b, uint32_t mask);
+
   // Combines two cells (reductions across lanes and atomics).
   Cell combine(Fn fn, Ty type, const Cell& a, const Cell& b);
   bool is_const(double image, double* value);

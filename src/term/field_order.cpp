@@ -37,13 +37,13 @@ FieldDomain::Pair FieldDomain::pair_of(double image) {
 // more: a set. Constants in a set are reduced to one; clamps are brought to min(max(x, lo), hi).
 FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
   if (a.v == b.v) return a;
+  double ka = 0, kb = 0;
+  const bool ca = is_const(a.v, &ka), cb = is_const(b.v, &kb);
+  if (ca && cb) return (is_max ? ka >= kb : ka <= kb) ? a : b;
   if (f_add(primes_.p, a.v, b.v) == 0) {  // max(x, -x) = |x|
     const Pair r = relu1(a), x = sub1(add1(r, r), a);
     return is_max ? x : sub1({0, 0}, x);
   }
-  double ka = 0, kb = 0;
-  const bool ca = is_const(a.v, &ka), cb = is_const(b.v, &kb);
-  if (ca && cb) return (is_max ? ka >= kb : ka <= kb) ? a : b;
   if (ca) {
     std::swap(a, b);
     std::swap(ka, kb);

@@ -53,10 +53,8 @@ void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Ma
   }
 }
 
-}  // namespace
-
-Marks mark(const machine::Trace& t, const WantFn& wanted) {
-  Marks m;
+// From what is wanted to all that it needs.
+void complete(const machine::Trace& t, Marks& m) {
   m.lanes.assign(t.nodes.size(), 0);
   std::vector<NodeId> roots;
   auto root = [&](NodeId node, uint32_t lanes) {
@@ -64,22 +62,10 @@ Marks mark(const machine::Trace& t, const WantFn& wanted) {
     if (m.lanes[node] == 0) roots.push_back(node);
     m.lanes[node] |= lanes;
   };
-  for (uint32_t k = 0; k < t.stores.size(); ++k) {
-    const auto& s = t.stores[k];
-    if (!wanted(s.buffer, s.element)) continue;
-    m.stores.push_back(k);
-    root(s.node, 1u << s.lane);
-  }
-  for (uint32_t k = 0; k < t.atoms.size(); ++k) {
-    const auto& a = t.atoms[k];
-    if (!wanted(a.buffer, a.element)) continue;
-    m.atoms.push_back(k);
-    root(a.node, 1u << a.lane);
-  }
-  for (uint32_t k = 0; k < t.indexed.size(); ++k) {
+  for (uint32_t k : m.stores) root(t.stores[k].node, 1u << t.stores[k].lane);
+  for (uint32_t k : m.atoms) root(t.atoms[k].node, 1u << t.atoms[k].lane);
+  for (uint32_t k : m.indexed) {
     const auto& x = t.indexed[k];
-    if (!wanted(x.buffer, -1)) continue;  // any element of the buffer
-    m.indexed.push_back(k);
     root(x.index, x.mask);
     root(x.value, x.mask);
     root(x.pred, x.mask);
@@ -94,6 +80,28 @@ Marks mark(const machine::Trace& t, const WantFn& wanted) {
   }
   std::reverse(m.live.begin(), m.live.end());
   assign_places(t, roots, m);
+}
+
+}  // namespace
+
+Marks mark(const machine::Trace& t, const WantFn& wanted) {
+  Marks m;
+  for (uint32_t k = 0; k < t.stores.size(); ++k)
+    if (wanted(t.stores[k].buffer, t.stores[k].element)) m.stores.push_back(k);
+  for (uint32_t k = 0; k < t.atoms.size(); ++k)
+    if (wanted(t.atoms[k].buffer, t.atoms[k].element)) m.atoms.push_back(k);
+  for (uint32_t k = 0; k < t.indexed.size(); ++k)
+    if (wanted(t.indexed[k].buffer, -1)) m.indexed.push_back(k);  // any element of the buffer
+  complete(t, m);
+  return m;
+}
+
+Marks mark_same(const machine::Trace& t, const Marks& marks) {
+  Marks m;
+  m.stores = marks.stores;
+  m.atoms = marks.atoms;
+  m.indexed = marks.indexed;
+  complete(t, m);
   return m;
 }
 

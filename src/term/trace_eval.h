@@ -27,6 +27,8 @@ struct Marks {
 
 using WantFn = std::function<bool(int buffer, int64_t element)>;
 Marks mark(const machine::Trace& trace, const WantFn& wanted);
+// The same stores, atomics and indexed stores of a trace that has more nodes (machine/merge_cases).
+Marks mark_same(const machine::Trace& trace, const Marks& marks);
 
 // The marked nodes alone, with what is wanted of the stores; of conflicts and faults nothing.
 struct CompactTrace {
@@ -68,6 +70,21 @@ class TraceEval {
   const Row& spread(const Marks& marks, machine::NodeId id, Row& scratch) const;
   void eval(const machine::Trace& t, const machine::Node& n, machine::NodeId id, uint32_t mask,
             Row& out);
+  // machine/merge_cases: only domains with images know whether two formulas are one.
+  void agree(Ty type, const Row& otherwise, const Row& result, const Row& left, const Row& right,
+             Row& out, uint32_t mask) {
+    if constexpr (requires(D & d) { d.agree(type, left, right, mask); }) {
+      const uint32_t same = domain_.agree(type, left, right, mask);
+      Row chosen = otherwise;
+      for (uint32_t m = same; m != 0; m &= m - 1) {
+        const int l = __builtin_ctz(m);
+        D::copy_lane(result, l, chosen, l);
+      }
+      out = chosen;
+    } else {
+      out = otherwise;
+    }
+  }
   void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
   void commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores, uint32_t atoms);
   void commit(const machine::Trace& t, const Marks& marks);
@@ -191,7 +208,10 @@ void TraceEval<D>::eval(const machine::Trace& t, const machine::Node& n, machine
     case NodeKind::Apply: {
       domain_.pc = op.pc;
       const int arity = info(op.fn).arity;
-      if (arity >= 4) {
+      if (op.fn == Fn::Agree) {
+        agree(op.type, value(n.a), value(n.b), value(t.extra[n.c][0]), value(t.extra[n.c][1]), out,
+              mask);
+      } else if (arity >= 4) {
         domain_.apply(op.fn, op.type, op.mods, &value(n.a), &value(n.b), &value(t.extra[n.c][0]),
                       &value(t.extra[n.c][1]), out, mask);
       } else {
@@ -332,11 +352,14 @@ void TraceEval<D>::apply_lane(const machine::Trace& t, const machine::Node& n, i
     args[2] = place(n.c, lane);
   }
   if constexpr (requires { typename D::Lane; }) {
-    if (domain_.apply_lane(op.fn, op.mods, args, *out.row, out.lane)) return;
+    if (op.fn != Fn::Agree && domain_.apply_lane(op.fn, op.mods, args, *out.row, out.lane)) return;
   }
   for (int k = 0; k < arity; ++k) D::copy_lane(*args[k].row, args[k].lane, one_[k], 0);
   auto arg = [&](int k) { return k < arity ? &one_[k] : nullptr; };
-  domain_.apply(op.fn, op.type, op.mods, &one_[0], arg(1), arg(2), arg(3), result_, 1);
+  if (op.fn == Fn::Agree)
+    agree(op.type, one_[0], one_[1], one_[2], one_[3], result_, 1);
+  else
+    domain_.apply(op.fn, op.type, op.mods, &one_[0], arg(1), arg(2), arg(3), result_, 1);
   D::copy_lane(result_, 0, *out.row, out.lane);
 }
 
