@@ -26,7 +26,8 @@ struct LaneTable {
   // out[l] = base[l] + imm; base: uint32_t lanes, wrapping at 32 bits, or uint64_t lanes.
   void (*addr32)(uint64_t* out, const uint32_t* base, uint32_t imm);
   void (*addr64)(uint64_t* out, const uint64_t* base, uint64_t imm);
-  AddrShape (*shape)(const uint64_t* addr, uint32_t bytes);  // of all 32 lanes
+  AddrShape (*shape)(const uint64_t* addr, uint32_t bytes);    // of all 32 lanes
+  AddrShape (*shape32)(const uint32_t* addr, uint32_t bytes);  // likewise, modulo 2^32
   // Lane l: tags[l] == first + l for all 32 lanes.
   bool (*is_run)(const uint64_t* tags, uint64_t first);
 };

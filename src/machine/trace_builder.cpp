@@ -69,7 +69,7 @@ TraceBuilder::TraceBuilder() {
   trace.ops.push_back({});
   op_type_.push_back(Ty::None);
   trace.nodes.push_back({});
-  recent_inputs_.resize(1024, kNoNode);
+  recent_inputs_.resize(1024);
 }
 
 uint32_t TraceBuilder::intern(const Op& op) {
@@ -294,13 +294,15 @@ NodeId TraceBuilder::gather(const std::array<NodeId, kLanes>& node, const LaneMa
 
 NodeId TraceBuilder::input(InputPayload in) {
   const bool plain = in.elements.empty();
-  uint64_t at = 0;
+  const uint64_t hash = plain ? input_hash(in) : 0;
+  const auto mark = static_cast<uint32_t>(hash >> 32);
   if (plain) {
     if (trace.inputs.size() > recent_inputs_.size() && recent_inputs_.size() < kMostRecentInputs)
       grow_recent_inputs();
-    at = input_place(in);
-    const NodeId known = recent_inputs_[at];
-    if (known != kNoNode && same_input(trace.inputs[trace.nodes[known].a], in)) return known;
+    const RecentInput known = recent_inputs_[hash % recent_inputs_.size()];
+    if (known.node >= first_recent_ && known.hash == mark &&
+        same_input(trace.inputs[trace.nodes[known.node].a], in))
+      return known.node;
   }
   Ty t = in.type;
   uint32_t& op = input_op_[static_cast<int>(t)];
@@ -312,28 +314,29 @@ NodeId TraceBuilder::input(InputPayload in) {
   }
   trace.inputs.push_back(std::move(in));
   NodeId n = raw(op, static_cast<NodeId>(trace.inputs.size() - 1));
-  if (plain) recent_inputs_[at] = n;
+  if (plain) recent_inputs_[hash % recent_inputs_.size()] = {n, mark};
   return n;
 }
 
 void TraceBuilder::grow_recent_inputs() {
-  std::vector<NodeId> old(8 * recent_inputs_.size(), kNoNode);
+  std::vector<RecentInput> old(8 * recent_inputs_.size());
   old.swap(recent_inputs_);
-  for (const NodeId n : old)
-    if (n != kNoNode) recent_inputs_[input_place(trace.inputs[trace.nodes[n].a])] = n;
+  for (const RecentInput& r : old) {
+    if (r.node < first_recent_) continue;
+    const uint64_t hash = input_hash(trace.inputs[trace.nodes[r.node].a]);
+    recent_inputs_[hash % recent_inputs_.size()] = r;
+  }
 }
 
-void TraceBuilder::forget_inputs() {
-  std::fill(recent_inputs_.begin(), recent_inputs_.end(), kNoNode);
-}
+void TraceBuilder::forget_inputs() { first_recent_ = static_cast<NodeId>(trace.nodes.size()); }
 
-// Neighbours in a buffer are neighbours in the table.
-uint64_t TraceBuilder::input_place(const InputPayload& in) const {
+// Neighbours in a buffer are neighbours in the table: the low bits are those of the place.
+uint64_t TraceBuilder::input_hash(const InputPayload& in) {
   const auto e = static_cast<uint64_t>(in.first);
   const uint64_t group = (e >> 6) + (static_cast<uint64_t>(in.buffer) << 40) +
                          static_cast<uint64_t>(in.stride) * 0x9e3779b97f4a7c15u;
   const uint64_t h = (group ^ group >> 29) * 0xbf58476d1ce4e5b9u;
-  return ((h ^ h >> 32) * 64 + (e & 63)) % recent_inputs_.size();
+  return (h ^ h >> 32) * 64 + (e & 63);
 }
 
 NodeId TraceBuilder::lookup(const LookupPayload& in) {

@@ -84,8 +84,13 @@ class TraceBuilder {
   // Loads of one element by many instructions are one node while the table holds it.
   static constexpr size_t kMostRecentInputs = 1 << 18;
   void grow_recent_inputs();
-  uint64_t input_place(const InputPayload& in) const;
-  std::vector<NodeId> recent_inputs_;
+  static uint64_t input_hash(const InputPayload& in);
+  struct RecentInput {
+    NodeId node = kNoNode;
+    uint32_t hash = 0;  // tells most others apart without a look at them
+  };
+  std::vector<RecentInput> recent_inputs_;
+  NodeId first_recent_ = 1;  // earlier nodes are forgotten
   uint32_t bcast_op_[64] = {};
   uint32_t perm_op_[64] = {};
   uint32_t blend_op_[64] = {};

@@ -119,6 +119,7 @@ class Tracer {
   // tracer_mem.cpp, tracer_base.cpp, tracer_cells.cpp, tracer_store.cpp
   bool load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool load_shared_words(Warp& w, const MicroOp& op);
   bool load_word(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                  uint32_t offset, RegRef d);
   void load_slow(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,

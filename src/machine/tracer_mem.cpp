@@ -120,8 +120,44 @@ void Tracer::load_slow_piece(Warp& w, const MicroOp& op, const LaneAddrs& a, uin
   gather_lanes(w, d, mask, v, k_.regs[d.id].type, op.type);
 }
 
+// The usual load of a whole warp: words of shared memory at one address or at adjacent ones, as
+// they were stored. False: nothing is done.
+bool Tracer::load_shared_words(Warp& w, const MicroOp& op) {
+  const uint32_t n = 4 * op.vec;
+  const uint32_t* base = w.reg(op.src[0]);
+  const AddrShape shape = lanes().shape32(base, n);
+  if (shape == AddrShape::Other || (shape == AddrShape::Contiguous && op.vec != 1)) return false;
+  const uint64_t first = static_cast<uint32_t>(base[0] + static_cast<uint32_t>(op.imm));
+  const uint64_t end = first + n + (shape == AddrShape::Contiguous ? 31 * n : 0);
+  if (first % n != 0 || end > k_.shared_bytes()) return false;
+  CellPage* page = shared_.find(first / 4);
+  const auto at = static_cast<uint32_t>(first / 4 % CellPage::kWords);
+  if (!page || at + (end - first) / 4 > CellPage::kWords) return false;
+  for (uint32_t e = 0; e < op.vec; ++e) {
+    const RegRef d = k_.vecs[op.vecs + e];
+    const CellTag t = page->tag[at + e];
+    if (d && (tag_kind(t) != CellKind::Word || (t & kBoth) || bits(k_.regs[d.id].type) != 32))
+      return false;
+  }
+  if (shape == AddrShape::Contiguous) {
+    const CellTag t = page->tag[at];
+    if (tag_lane(t) != 0 || !lanes().is_run(&page->tag[at], t)) return false;
+    if (const RegRef d = k_.vecs[op.vecs]) assign_plain(w, d, ~0u, tag_node(t));
+    return true;
+  }
+  for (uint32_t e = 0; e < op.vec; ++e) {
+    const CellTag t = page->tag[at + e];
+    if (const RegRef d = k_.vecs[op.vecs + e])
+      assign_plain(w, d, ~0u, b_.bcast(tag_node(t), tag_lane(t)));
+  }
+  return true;
+}
+
 bool Tracer::load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
   if (op.num_src && !known(w, op.src[0], mask)) return symbolic_load(cta, w, op, mask);
+  if (mask == ~0u && op.space == Space::Shared && bytes(op.type) == 4 && op.num_src && op.src[0] &&
+      !op.wide_src && guard_ == kNoNode && !observer_ && load_shared_words(w, op))
+    return true;
   uint32_t n = bytes(op.type);
   for (uint32_t todo = mask; todo;) {
     LaneAddrs a;
