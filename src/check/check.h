@@ -11,7 +11,8 @@
 namespace assay::check {
 
 struct CheckOptions {
-  std::vector<Location> at;  // empty: chosen by the engine
+  std::vector<Location> at;       // these locations,
+  std::vector<uint64_t> at_ctas;  // those that these CTAs write; both empty: the engine chooses
   double timeout_s = 120;
   std::optional<double> rtol, atol;  // default by output dtype: DESIGN.md
   uint64_t seed = 1;

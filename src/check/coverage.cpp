@@ -1,5 +1,7 @@
 #include "check/coverage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -394,6 +396,31 @@ Result<uint32_t> Writers::find(int buffer, int64_t element) {
   return fail(DiagKind::Limit,
               "the grid is too large to run all its stores, and the CTA that writes element " +
                   std::to_string(element) + " could not be predicted");
+}
+
+Result<tensor::ElemSet> Writers::written_by(int buffer, uint64_t cta) {
+  tensor::ElemSet out;
+  if (cta >= num_ctas_)
+    return fail(DiagKind::Invalid,
+                fmt::format("there is no CTA {} in a grid of {}", cta, num_ctas_));
+  if (cover_.sampled) {
+    if (const Extent* e = extent(cta, buffer))
+      for (const auto& [first, count] : e->runs)
+        for (int64_t k = 0; k < count; ++k) out.insert(first + k);
+    return out;
+  }
+  const auto it = cover_.buffers.find(buffer);
+  if (it == cover_.buffers.end()) return out;
+  const WriterMap& map = it->second.map;
+  map.for_each_run([&](int64_t first, int64_t count, uint32_t writer) {
+    for (int64_t e = first; e < first + count; ++e) {
+      const auto* more = writer == cta ? nullptr : map.more(e);
+      if (writer == cta ||
+          (more != nullptr && std::find(more->begin(), more->end(), cta) != more->end()))
+        out.insert(e);
+    }
+  });
+  return out;
 }
 
 Result<bool> Writers::any_writes(int buffer, const std::vector<int64_t>& elements) {

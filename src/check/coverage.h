@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "machine/run.h"
+#include "tensor/elem_set.h"
 
 namespace assay::check {
 
@@ -98,6 +99,8 @@ class Writers {
   // 1 + the first CTA that writes the element, 0: none known. Errors: Limit (sampled, and the
   // prediction fails).
   Result<uint32_t> find(int buffer, int64_t element);
+  // What one CTA stores to.
+  Result<tensor::ElemSet> written_by(int buffer, uint64_t cta);
   // Does any CTA write one of these elements? Runs the whole grid; Limit if that is too long.
   Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements);
 

@@ -135,6 +135,8 @@ Status Defects::hazards() {
   return status;
 }
 
+bool Defects::undecided() const { return !races_.empty() || !unordered_steps(side_).empty(); }
+
 Status Defects::races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
                       bool decided) {
   if (races_.empty()) return {};

@@ -36,7 +36,8 @@ class Defects {
   // Accesses of the CTAs that a plan looks at (BeforeTrace of make_plan): one launch after the
   // other, on a thread of their own if `beside`, else within hazards().
   void start_hazards(size_t step, const std::vector<uint32_t>& ctas, bool beside);
-  Status hazards();  // waits for what was started, of plans that failed too
+  Status hazards();        // waits for what was started, of plans that failed too
+  bool undecided() const;  // races() or streams() need the plan of all locations
   // A race in the cone: two legal schedules with different values decide; where something else has
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.
   Status races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,

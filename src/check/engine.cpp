@@ -15,6 +15,7 @@
 #include "check/check.h"
 #include "check/defects.h"
 #include "check/local.h"
+#include "check/parts.h"
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
@@ -43,8 +44,12 @@ struct Budget {
   void lap(const std::string& phase) {
     const auto now = Clock::now();
     const auto [cpu, peak] = usage();
-    timings->push_back(
-        {prefix + phase, std::chrono::duration<double>(now - mark).count(), cpu - cpu_mark, peak});
+    auto at = std::find_if(timings->begin(), timings->end(),
+                           [&](const Timing& t) { return t.phase == prefix + phase; });
+    if (at == timings->end()) at = timings->insert(at, Timing{prefix + phase, 0, 0, 0});
+    at->seconds += std::chrono::duration<double>(now - mark).count();
+    at->cpu_seconds += cpu - cpu_mark;
+    at->peak_memory = peak;
     mark = now;
     cpu_mark = cpu;
   }
@@ -76,6 +81,11 @@ class ShapeCheck {
       status = body();
     } catch (const Late&) {
       status = fail(DiagKind::Limit, "no time left");
+    }
+    // Of what is left open, hazards that were still looked for say something, too.
+    for (Defects& d : defects_) {
+      const Status watched = d.hazards();
+      if (status && !watched) status = watched;
     }
     if (!status) {
       budget_.lap("given up");
@@ -129,32 +139,9 @@ class ShapeCheck {
     snapper_.emplace(dims);
     const int64_t limit = given_ ? 4096 : 16384;
     ASSAY_TRY(const LocationPlan where, locations(limit));
-    auto reference_plan =
-        std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
-                   [&] { return make_plan(reference_, wants_of(pairs_, where.outputs, false)); });
-    const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
-      defects_[0].start_hazards(step, ctas, options_.jobs > 1);
-    };
-    Result<Plan> c_made =
-        make_plan(candidate_, wants_of(pairs_, where.outputs, true), false, watch);
-    budget_.lap("trace");
-    const Status watched = defects_[0].hazards();  // they speak where no trace succeeds, too
-    budget_.lap("hazards");
-    ASSAY_TRY(const Plan c_plan, std::move(c_made));
-    ASSAY_CHECK(watched);
-    ASSAY_TRY(Plan r_plan, reference_plan.get());
-    budget_.lap("trace of the reference");
-    if (dual_) {
-      for (size_t s = 0; s < r_plan.steps.size(); ++s)
-        if (r_plan.steps[s].launch)
-          defects_[1].start_hazards(s, r_plan.steps[s].launch->ctas, false);
-      ASSAY_CHECK(defects_[1].hazards());
-    }
+    Plan c_plan, r_plan;
+    ASSAY_TRY(const ImageDiff diff, images(where.outputs, c_plan, r_plan));
     take_defects();
-    ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, where.outputs,
-                                    *snapper_, options_.seed, options_.jobs);
-    compare_merged(c_plan, r_plan, diff);
-    budget_.lap("fingerprint");
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
     note_assumptions();
     for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
@@ -162,8 +149,6 @@ class ShapeCheck {
       out_.outputs[k].checked = where.outputs[k].size();
       out_.outputs[k].proved = diff.equal[k].size();
     }
-    boundaries_ = boundaries_of(reference_, r_plan);
-    for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     if (!dual_) r_plan = {};  // memory
@@ -184,6 +169,50 @@ class ShapeCheck {
     }
     budget_.lap("search");
     return {};
+  }
+
+  // Images at all locations, while hazards are looked for. CTAs of one launch are traced and
+  // compared one after the other where they are large, so that memory does not grow with their
+  // number. Leaves the plans of all locations; where nothing more asks for them, of the last
+  // CTA alone.
+  Result<ImageDiff> images(const std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan) {
+    const Parts split = dual_ ? Parts{{positions}, {}} : by_cta(candidate_, pairs_, positions);
+    const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
+      defects_[0].start_hazards(step, split.ctas.empty() ? ctas : split.ctas, options_.jobs > 1);
+    };
+    ASSAY_TRY(ImageDiff diff, images_of(split.parts[0], watch, c_plan, r_plan));
+    for (size_t k = 1; k < split.parts.size(); ++k) {
+      ASSAY_TRY(const ImageDiff more, images_of(split.parts[k], {}, c_plan, r_plan));
+      diff.append(more);
+    }
+    ASSAY_CHECK(defects_[0].hazards());
+    if (dual_) {
+      for (size_t s = 0; s < r_plan.steps.size(); ++s)
+        if (r_plan.steps[s].launch)
+          defects_[1].start_hazards(s, r_plan.steps[s].launch->ctas, false);
+      ASSAY_CHECK(defects_[1].hazards());
+    }
+    budget_.lap("hazards");
+    if (split.parts.size() == 1 || (diff.extra.empty() && !defects_[0].undecided())) return diff;
+    return images_of(positions, {}, c_plan, r_plan);
+  }
+  Result<ImageDiff> images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
+                              Plan& c_plan, Plan& r_plan) {
+    c_plan = {}, r_plan = {};  // memory
+    auto reference_plan =
+        std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
+                   [&] { return make_plan(reference_, wants_of(pairs_, positions, false)); });
+    ASSAY_TRY(c_plan, make_plan(candidate_, wants_of(pairs_, positions, true), false, watch));
+    budget_.lap("trace");
+    ASSAY_TRY(r_plan, reference_plan.get());
+    budget_.lap("trace of the reference");
+    ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, positions,
+                                    *snapper_, options_.seed, options_.jobs);
+    compare_merged(c_plan, r_plan, diff);
+    for (double b : boundaries_of(reference_, r_plan)) boundaries_.push_back(b);
+    for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
+    budget_.lap("fingerprint");
+    return diff;
   }
 
   // Once more where images differ, with selects whose arms are one formula taken as that formula.
@@ -301,9 +330,15 @@ class ShapeCheck {
   }
 
   Result<LocationPlan> locations(int64_t limit) {
-    if (options_.at.empty()) return chosen_locations(limit);
+    if (options_.at.empty() && (options_.at_ctas.empty() || !given_))
+      return chosen_locations(limit);
     LocationPlan plan;
     plan.outputs.resize(pairs_.size());
+    for (const uint64_t cta : options_.at_ctas) {
+      ASSAY_TRY(const std::vector<Positions> all, positions_of_cta(candidate_, pairs_, cta));
+      for (size_t k = 0; k < pairs_.size(); ++k)
+        plan.outputs[k].insert(plan.outputs[k].end(), all[k].begin(), all[k].end());
+    }
     for (const Location& l : options_.at) {
       if (l.output < 0 || static_cast<size_t>(l.output) >= pairs_.size())
         return fail(DiagKind::Invalid, fmt::format("--at: there is no output {}", l.output));
@@ -319,7 +354,10 @@ class ShapeCheck {
       }
       plan.outputs[static_cast<size_t>(l.output)].push_back(position);
     }
-    for (auto& p : plan.outputs) std::sort(p.begin(), p.end());
+    for (auto& p : plan.outputs) {
+      std::sort(p.begin(), p.end());
+      p.erase(std::unique(p.begin(), p.end()), p.end());
+    }
     return plan;
   }
 

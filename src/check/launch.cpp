@@ -98,6 +98,16 @@ class Launcher : public PreparedLaunch {
   }
 
   Result<std::optional<Endless>> endless() override;
+  uint64_t warp_instructions() const override {
+    machine::Launch spec = spec_;
+    spec.step_limit = 2'000'000;
+    machine::CtaRange range;
+    range.count = 1;
+    machine::Observer nobody;
+    const Kernel sliced = machine::slice(real_, {});
+    const auto stats = machine::run_skeleton(sliced, spec, env_, range, nobody);
+    return stats ? stats->warp_instructions : spec.step_limit;
+  }
   Result<const Coverage*> coverage() override {
     ASSAY_CHECK(cover());
     return &writers_->coverage();
@@ -105,6 +115,10 @@ class Launcher : public PreparedLaunch {
   Result<uint32_t> writer(int buffer, int64_t element) override {
     ASSAY_CHECK(cover());
     return writers_->find(buffer, element);
+  }
+  Result<tensor::ElemSet> written_by(int buffer, uint64_t cta) override {
+    ASSAY_CHECK(cover());
+    return writers_->written_by(buffer, cta);
   }
   Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements) override {
     ASSAY_CHECK(cover());
@@ -116,6 +130,7 @@ class Launcher : public PreparedLaunch {
     if (last_.trace && last_.descending == descending && last_.ctas.size() <= 4 * ctas.size() &&
         std::includes(last_.ctas.begin(), last_.ctas.end(), ctas.begin(), ctas.end()))
       return last_.trace;
+    last_ = {};  // memory
     machine::CtaRange range;
     range.list.assign(ctas.begin(), ctas.end());
     machine::Launch spec = spec_;
@@ -476,7 +491,9 @@ Status Launcher::hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>
       if (stats.error().kind != DiagKind::Limit) return tl::unexpected<Diag>(stats.error());
       report_hazards(tracker.hazards(), findings, refutations);  // what was seen until then
       if (observer.has_enough()) return {};
-      refutations.push_back(refutation("deadlock", stats.error().message, stats.error().loc));
+      const bool stuck = stats.error().message.rfind("deadlock", 0) == 0;
+      refutations.push_back(
+          refutation(stuck ? "deadlock" : "limit", stats.error().message, stats.error().loc));
       refutations.back().kind = VerdictKind::Unknown;
       return {};
     }

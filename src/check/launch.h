@@ -26,9 +26,12 @@ class PreparedLaunch {
   virtual ~PreparedLaunch() = default;
   // Looked for in CTAs at the ends and in the middle of the grid, on the real build.
   virtual Result<std::optional<Endless>> endless() = 0;
+  // Of the first CTA, counted up to 2 millions.
+  virtual uint64_t warp_instructions() const = 0;
   // The stores of the whole grid, from the store slice of the real build.
   virtual Result<const Coverage*> coverage() = 0;
-  virtual Result<uint32_t> writer(int buffer, int64_t element) = 0;  // Writers::find
+  virtual Result<uint32_t> writer(int buffer, int64_t element) = 0;          // Writers::find
+  virtual Result<tensor::ElemSet> written_by(int buffer, uint64_t cta) = 0;  // Writers::written_by
   virtual Result<bool> any_writes(int buffer, const std::vector<int64_t>& elements) = 0;
   // Traces of the semantic build (of the PTX, if there is no source).
   // descending: another legal schedule, in which the warps of a CTA run from the last to the first.

@@ -107,6 +107,22 @@ bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, ui
 
 }  // namespace
 
+void ImageDiff::append(const ImageDiff& more) {
+  const auto add = [](std::vector<Positions>& to, const std::vector<Positions>& from) {
+    for (size_t k = 0; k < to.size(); ++k) {
+      to[k].insert(to[k].end(), from[k].begin(), from[k].end());
+      std::sort(to[k].begin(), to[k].end());
+    }
+  };
+  add(equal, more.equal);
+  add(differ, more.differ);
+  add(undefined, more.undefined);
+  error_bound += more.error_bound;
+  extra.insert(extra.end(), more.extra.begin(), more.extra.end());
+  for (const std::string& fold : more.folds)
+    if (std::find(folds.begin(), folds.end(), fold) == folds.end()) folds.push_back(fold);
+}
+
 ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& reference,
                          const Plan& r_plan, const std::vector<OutputPair>& pairs,
                          const std::vector<Positions>& positions, const term::Snapper& snapper,

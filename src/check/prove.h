@@ -15,6 +15,8 @@ struct ImageDiff {
   std::vector<term::Obligation>
       extra;  // obligations of the candidate that the reference does not have
   std::vector<std::string> folds;
+
+  void append(const ImageDiff& more);  // of other locations
 };
 
 ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& reference,

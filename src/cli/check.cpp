@@ -25,8 +25,9 @@ struct CheckArgs {
 Result<check::Location> parse_location(std::string_view text) {
   check::Location location;
   auto bad = [&] {
-    return fail(DiagKind::Invalid,
-                fmt::format("--at {}: expected [OUTPUT:]I,J,... such as 3,17 or 1:3,17", text));
+    return fail(
+        DiagKind::Invalid,
+        fmt::format("--at {}: expected [OUTPUT:]I,J,... such as 3,17 or 1:3,17, or cta:5", text));
   };
   auto number = [](std::string_view s, auto& value) {
     auto [end, ec] = std::from_chars(s.data(), s.data() + s.size(), value);
@@ -44,6 +45,15 @@ Result<check::Location> parse_location(std::string_view text) {
     if (comma == std::string_view::npos) return location;
     rest = rest.substr(comma + 1);
   }
+}
+
+// "cta:N".
+std::optional<uint64_t> parse_cta(std::string_view text) {
+  uint64_t cta = 0;
+  if (text.substr(0, 4) != "cta:") return std::nullopt;
+  const auto [end, ec] = std::from_chars(text.data() + 4, text.data() + text.size(), cta);
+  if (ec != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return cta;
 }
 
 // The script of the first witness, in the order in which results are shown.
@@ -74,6 +84,10 @@ int run_check(CheckArgs& args) {
   request.options.atol = args.atol;
   request.altered_shapes = !args.given_shape_only;
   for (const auto& text : args.at) {
+    if (const auto cta = parse_cta(text)) {
+      request.options.at_ctas.push_back(*cta);
+      continue;
+    }
     auto location = parse_location(text);
     if (!location) return report_error(location.error(), args.json);
     request.options.at.push_back(*location);
@@ -116,7 +130,10 @@ void add_options(CLI::App* sub, CheckArgs& args) {
   sub->add_option("--entry", request.entry, "Host function of a .cu")->capture_default_str();
   sub->add_option("--reference-entry", request.reference_entry,
                   "Host function of a reference that is a .cu (default: as --entry)");
-  sub->add_option("--at", args.at, "Only this location: [OUTPUT:]I,J,... (repeatable)");
+  sub->add_option(
+      "--at", args.at,
+      "Only this location, [OUTPUT:]I,J,..., or what this CTA of the candidate writes at the "
+      "given shape, cta:N (repeatable)");
   sub->add_option("--timeout", options.timeout_s, "Seconds")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 1e6));
