@@ -47,7 +47,14 @@ void WriterMap::write_page(Page& page, int64_t base, int64_t from, int64_t to, u
     }
     make_words(page);
   }
+  uint32_t* const words = page.words.get();
   bool one = true;
+  if (std::all_of(words + from, words + to, [](uint32_t w) { return w == 0; })) {
+    std::fill(words + from, words + to, mine);
+    page.count += static_cast<int32_t>(to - from);
+    written_ += to - from;
+    from = to;
+  }
   for (int64_t k = from; k < to; ++k) {
     uint32_t& w = page.words[static_cast<size_t>(k)];
     if (w == 0) {

@@ -14,7 +14,8 @@ struct Parts {
 };
 
 // One part for each CTA where a single launch of the candidate makes all outputs, each of the
-// positions has one writer, and the CTAs have more than `together` warp instructions; else one part.
+// positions has one writer, and the CTAs have more than `together` warp instructions; else one
+// part.
 Parts by_cta(Side& candidate, const std::vector<OutputPair>& pairs,
              const std::vector<Positions>& positions, uint64_t together = 4'000'000);
 

@@ -139,7 +139,7 @@ class Tracer {
                    uint32_t pc, uint32_t local_step);
   void store_lanes(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                    uint32_t offset, RegRef s);
-  bool store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, RegRef s);
+  bool store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t e, RegRef s);
   LaneVal lane_value(Warp& w, RegRef s, NodeId node, uint32_t l, Ty type, bool known);
   uint32_t admit(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                  AccessKind kind, uint32_t n);

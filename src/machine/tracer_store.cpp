@@ -22,22 +22,24 @@ bool Tracer::store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
     if (a.space == Space::Global) global_dirty_ = true;
     for (uint32_t e = 0; e < op.vec; ++e) {
       RegRef s = k_.vecs[op.vecs + e];
-      if (ok == ~0u && op.vec == 1 && store_run(cta, w, op, a, s)) continue;
+      if (ok == ~0u && store_run(cta, w, op, a, e, s)) continue;
       store_lanes(cta, w, op, a, ok, e * n, s);
     }
   }
   return !has_error_;
 }
 
-// A whole warp writes 32 adjacent words.
-bool Tracer::store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, RegRef s) {
+// A whole warp writes element e of 32 adjacent vectors of words.
+bool Tracer::store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t e,
+                       RegRef s) {
   if (bytes(op.type) != 4 || a.space == Space::Local || guard_ != kNoNode || path_ != kNoNode) {
     return false;
   }
-  if (lanes().shape(a.addr, 4) != AddrShape::Contiguous) return false;
-  uint64_t word = a.addr[0] / 4;
+  const uint32_t vec = op.vec;
+  if (lanes().shape(a.addr, 4 * vec) != AddrShape::Contiguous) return false;
+  uint64_t word = a.addr[0] / 4 + e;
   uint32_t i = word % CellPage::kWords;
-  if (i + 32 > CellPage::kWords || bits(k_.regs[s.id].type) != 32) return false;
+  if (i + 31 * vec >= CellPage::kWords || bits(k_.regs[s.id].type) != 32) return false;
   RegState plain;
   plain.conc = ~0u;
   const RegState& st = tainted(s) ? state(w, s) : plain;
@@ -52,6 +54,15 @@ bool Tracer::store_run(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
   }
   CellPage& p = cells_of(cta, w, a.space).make(word);
   uint64_t step = first == kBitsTag ? 0 : 1;
+  if (vec != 1) {
+    for (uint32_t l = 0, k = i; l < 32; ++l, k += vec) {
+      p.tag[k] = first + l * step;
+      if (st.conc) p.bits[k] = w.reg(s)[l];
+      p.pc[k] = op.pc;
+      p.stamp[k] = stamp_;
+    }
+    return true;
+  }
   for (uint32_t l = 0; l < 32; ++l) p.tag[i + l] = first + l * step;
   if (st.conc) std::memcpy(&p.bits[i], w.reg(s), 128);
   std::fill_n(&p.pc[i], 32, op.pc);
@@ -242,11 +253,12 @@ void Tracer::write_value(Cells& cells, Space space, uint64_t addr, uint32_t n, c
 }
 
 void Tracer::emit_page(uint64_t number, CellPage& page) {
+  const Device::Area* area = nullptr;
   for (uint32_t i = 0; i < CellPage::kWords; ++i) {
     CellTag t = page.tag[i];
     if (tag_kind(t) == CellKind::Untouched || page.stamp[i] < cta_first_stamp_) continue;
     uint64_t addr = (number * CellPage::kWords + i) * 4;
-    const Device::Area* area = device_.find(addr);
+    if (!area || addr - area->base >= area->bytes) area = device_.find(addr);
     if (!area) continue;
     StoreOut out;
     out.buffer = area->buffer;
@@ -287,7 +299,12 @@ void Tracer::emit_page(uint64_t number, CellPage& page) {
 
 void Tracer::emit_stores(Cta&) {
   if (global_.empty()) return;
-  for (uint64_t number : global_.page_numbers()) {
+  const std::vector<uint64_t> numbers = global_.page_numbers();
+  std::vector<StoreOut>& stores = b_.trace.stores;
+  // Not twice what is stored: it may be more than the nodes.
+  const size_t most = stores.size() + numbers.size() * CellPage::kWords;
+  if (stores.empty()) stores.reserve(most);
+  for (uint64_t number : numbers) {
     emit_page(number, *global_.find(number * CellPage::kWords));
   }
 }
