@@ -39,9 +39,10 @@ def read_aims(path: Path = HERE / "aims.toml") -> list[dict]:
     """
     rows = tomllib.loads(path.read_text())["kernel"]
     for row in rows:
-        if unknown := set(row) - {"name", "size", "check", "whole", "memory", "flags"}:
+        if unknown := set(row) - {"name", "folder", "size", "check", "whole", "memory", "flags"}:
             raise ValueError(f"{row['name']}: unknown key {', '.join(sorted(unknown))}")
-        if not (path.parent / row["name"] / "right.cu").is_file():
+        row.setdefault("folder", row["name"])
+        if not (path.parent / row["folder"] / "right.cu").is_file():
             raise ValueError(f"there is no kernel {row['name']}")
     return rows
 
@@ -66,7 +67,7 @@ def judge(aims: dict, cost: Cost, cold: Cost | None) -> list[str]:
 
 def run_kernel(args: argparse.Namespace, aims: dict) -> dict:
     """One kernel: the first run, and the quickest of the others."""
-    folder = HERE / aims["name"]
+    folder = HERE / aims["folder"]
     kernel = folder / ("wrong.cu" if args.wrong else "right.cu")
     command = [args.assay, "check", str(kernel), str(folder / "ref.py")]
     command += ["--given-shape-only", "--timeout", str(args.timeout), *aims.get("flags", [])]
@@ -168,7 +169,7 @@ def main() -> int:
     aims = read_aims()
     chosen = [a for a in aims if not args.names or any(a["name"].startswith(n) for n in args.names)]
     if args.wrong:
-        chosen = [a for a in chosen if (HERE / a["name"] / "wrong.cu").is_file()]
+        chosen = [a for a in chosen if (HERE / a["folder"] / "wrong.cu").is_file()]
     if not chosen:
         parser.error("no such kernel")
     rows = []

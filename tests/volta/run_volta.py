@@ -6,7 +6,9 @@
 DIR is a checkout of github.com/willtunnels/volta; nothing of it is kept here. pairs.toml names the
 pairs and what is expected of each, NAME.toml is how one is launched. Prints a line a pair: verdict,
 seconds of the check (wall time within the process), processor seconds of the whole process, peak
-memory, and the processor seconds of the phases that took most (phases that overlap count both).
+memory, and the processor seconds of the phases that took most (phases that overlap count both); of
+racy kernels also the wall seconds in the process until races were known, which are to be at most
+0.05 on an idle machine.
 Exits 1 if a pair does not come out as expected.
 """
 
@@ -48,7 +50,15 @@ def check(binary: str, kernels: Path, pair: dict) -> dict:
         "peak_memory_bytes": cost.peak,
         "phases": cost.phases(),
         "cpu_phases": cost.phases("cpu_seconds"),
+        "race_seconds": race_seconds(cost.phases()),
     }
+
+
+def race_seconds(phases: dict[str, float]) -> float:
+    """Until the hazard phase ended; what comes before it and beside it counts."""
+    names = list(phases)
+    end = names.index("hazards") + 1 if "hazards" in names else len(names)
+    return sum(phases[name] for name in names[:end])
 
 
 def as_expected(got: dict) -> bool:
@@ -68,6 +78,8 @@ def line(got: dict) -> str:
         f" cpu {got['cpu_seconds']:7.3f} s {got['peak_memory_bytes'] / 1e6:7.1f} MB  "
     )
     text += ", ".join(f"{name} {seconds:.3f}" for name, seconds in slow)
+    if got["expected"] == "race":
+        text += f", races known after {got['race_seconds']:.3f} s"
     kinds = got["classes"] + got["findings"]
     return text + (f"  [{', '.join(kinds)}]" if kinds else "")
 
