@@ -183,7 +183,7 @@ class FieldDomain {
   void extremum(bool is_max, const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair extremum1(bool is_max, Pair a, Pair b);
   Pair extremum_again(bool is_max, Pair a, Pair b);
-  Pair join_leaves(bool is_max, std::vector<Pair>& leaves);
+  Pair join_leaves(bool is_max, const std::vector<Pair>& leaves);
   Pair force(uint32_t node);
   void force_lanes(Row& row, uint32_t mask);
   void type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask);

@@ -162,17 +162,14 @@ FieldDomain::Pair FieldDomain::force(uint32_t node) {
 }
 
 // Exponents are kept for leaves that a set can be asked for again.
-FieldDomain::Pair FieldDomain::join_leaves(bool is_max, std::vector<Pair>& leaves) {
-  std::sort(leaves.begin(), leaves.end(), [](const Pair& a, const Pair& b) { return a.v < b.v; });
-  leaves.erase(std::unique(leaves.begin(), leaves.end(),
-                           [](const Pair& a, const Pair& b) { return a.v == b.v; }),
-               leaves.end());
+FieldDomain::Pair FieldDomain::join_leaves(bool is_max, const std::vector<Pair>& leaves) {
   std::vector<double> images;
   images.reserve(leaves.size());
-  for (const Pair& p : leaves) {
-    images.push_back(p.v);
-    if (with_exp_ && leaves.size() <= MaxSets::kKept && facts_.exponents.find(p.v) == nullptr)
-      facts_.exponents[p.v] = p.e;
+  for (const Pair& p : leaves) images.push_back(p.v);
+  MaxSets::make_unique(images);
+  if (with_exp_ && images.size() <= MaxSets::kKept) {
+    for (const Pair& p : leaves)
+      if (facts_.exponents.find(p.v) == nullptr) facts_.exponents[p.v] = p.e;
   }
   return pair_of((is_max ? facts_.maxes : facts_.mins).join_all(images));
 }

@@ -57,7 +57,8 @@ class ImageMap {
   };
   static uint32_t check(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
   void grow() {
-    slots_.assign(slots_.empty() ? 64 : slots_.size() * 2, {});
+    const size_t factor = slots_.size() < (1 << 18) ? 4 : 2;
+    slots_.assign(slots_.empty() ? 64 : slots_.size() * factor, {});
     mask_ = slots_.size() - 1;
     for (size_t k = 0; k < entries_.size(); ++k) {
       const uint64_t hash = mix64(entries_[k].key);

@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace assay::term {
 
 // A step of a chain: two ascending lists are merged, and hashes that stand in both are counted
 // once.
 MaxSets::Joined MaxSets::join(double a, double b) {
-  const uint32_t *ha = handles_.find(a), *hb = handles_.find(b);
-  auto as_set = [&](const uint32_t* handle, double image) {
-    return handle != nullptr ? sets_[*handle] : Set{hash(image), image, 1, 0};
-  };
-  const Set sa = as_set(ha, a), sb = as_set(hb, b);
-  const bool of_leaves = ha == nullptr && hb == nullptr;
+  const Set *ha = sets_.find(a), *hb = sets_.find(b);
+  const bool is_a = ha != nullptr, is_b = hb != nullptr, of_leaves = !is_a && !is_b;
+  const Set sa = is_a ? *ha : Set{hash(a), a, 1, 0}, sb = is_b ? *hb : Set{hash(b), b, 1, 0};
   if (!sa.kept() || !sb.kept())
     return {add(sa.sum + sb.sum, size_t{sa.count} + sb.count, nullptr), of_leaves};
-  const double* la = ha != nullptr ? &leaves_[sa.first] : &a;
-  const double* lb = hb != nullptr ? &leaves_[sb.first] : &b;
+  const double* la = is_a ? &leaves_[sa.first] : &a;
+  const double* lb = is_b ? &leaves_[sb.first] : &b;
   std::array<double, 2 * kKept> merged;
   const auto count = static_cast<size_t>(
       std::set_union(la, la + sa.count, lb, lb + sb.count, merged.begin()) - merged.begin());
@@ -31,28 +29,46 @@ MaxSets::Joined MaxSets::join(double a, double b) {
   return {add(sum, count, merged.data()), of_leaves};
 }
 
+void MaxSets::make_unique(std::vector<double>& images) {
+  if (images.size() <= 4 * kKept) {
+    std::sort(images.begin(), images.end());
+    images.erase(std::unique(images.begin(), images.end()), images.end());
+    return;
+  }
+  // By a table: sorting hundreds of thousands of images takes five times as long.
+  const size_t mask = std::bit_ceil(images.size() * 2) - 1;
+  std::vector<uint64_t> seen(mask + 1, ~uint64_t{0});  // no image has these bits
+  size_t kept = 0;
+  for (double image : images) {
+    const auto bits = std::bit_cast<uint64_t>(image);
+    size_t i = mix64(bits) & mask;
+    while (seen[i] != bits && seen[i] != ~uint64_t{0}) i = (i + 1) & mask;
+    if (seen[i] == bits) continue;
+    seen[i] = bits;
+    images[kept++] = image;
+  }
+  images.resize(kept);
+  if (kept <= kKept) std::sort(images.begin(), images.end());
+}
+
 double MaxSets::join_all(const std::vector<double>& images) {
   uint64_t sum = 0;
   size_t unlisted = 0;
   std::vector<double> leaves;
   leaves.reserve(images.size());
   for (double image : images) {
-    const uint32_t* known = handles_.find(image);
+    const Set* known = sets_.find(image);
     if (known == nullptr) {
       leaves.push_back(image);
-      continue;
-    }
-    const Set& s = sets_[*known];
-    if (s.kept()) {
-      const auto from = leaves_.begin() + s.first;
-      leaves.insert(leaves.end(), from, from + s.count);
+    } else if (known->kept()) {
+      const auto from = leaves_.begin() + known->first;
+      leaves.insert(leaves.end(), from, from + known->count);
     } else {
-      sum += s.sum;
-      unlisted += s.count;
+      sum += known->sum;
+      unlisted += known->count;
     }
   }
-  if (!std::is_sorted(leaves.begin(), leaves.end())) std::sort(leaves.begin(), leaves.end());
-  leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+  make_unique(leaves);
   if (unlisted == 0 && leaves.size() == 1) return leaves[0];
   for (double leaf : leaves) sum += hash(leaf);
   return add(sum, unlisted + leaves.size(), unlisted == 0 ? leaves.data() : nullptr);
@@ -61,29 +77,27 @@ double MaxSets::join_all(const std::vector<double>& images) {
 // The image of a set whose sum is known. Sets with leaves that are not listed have more than kKept.
 double MaxSets::add(uint64_t sum, size_t count, const double* leaves) {
   const double image = to_element(mix64(sum ^ (salt_ * 3)));
-  uint32_t& handle = handles_[image];  // new: 0, which may also be the number of a set
-  if (handle < sets_.size() && sets_[handle].sum == sum) return sets_[handle].image;
-  handle = static_cast<uint32_t>(sets_.size());
-  Set set{sum, image, static_cast<uint32_t>(std::min<size_t>(count, 0xffffffffu)),
-          static_cast<uint32_t>(leaves_.size())};
+  Set& set = sets_[image];
+  if (set.count != 0) return set.image;
+  set = {sum, image, static_cast<uint32_t>(std::min<size_t>(count, 0xffffffffu)),
+         static_cast<uint32_t>(leaves_.size())};
   if (set.kept()) leaves_.insert(leaves_.end(), leaves, leaves + count);
-  sets_.push_back(set);
   return image;
 }
 
 std::vector<double> MaxSets::leaves(double image) {
-  const uint32_t* known = handles_.find(image);
-  if (known == nullptr || !sets_[*known].kept()) return {image};
-  const auto from = leaves_.begin() + sets_[*known].first;
-  return {from, from + sets_[*known].count};
+  const Set* known = sets_.find(image);
+  if (known == nullptr || !known->kept()) return {image};
+  const auto from = leaves_.begin() + known->first;
+  return {from, from + known->count};
 }
 
 void MaxSets::alias(double image, double other) {
-  const uint32_t* known = handles_.find(image);
+  Set* known = sets_.find(image);
   if (known == nullptr) return;
-  const uint32_t set = *known;
-  handles_[other] = set;
-  sets_[set].image = other;
+  known->image = other;
+  const Set set = *known;
+  sets_[other] = set;
 }
 
 }  // namespace assay::term

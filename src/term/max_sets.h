@@ -22,9 +22,11 @@ class MaxSets {
   };
   Joined join(double a, double b);
   double join_all(const std::vector<double>& images);
+  // Drops repetitions; a list that stays longer than kKept keeps no order.
+  static void make_unique(std::vector<double>& images);
   // The leaves of a set image ({image} itself if it is no set, or too large to know).
   std::vector<double> leaves(double image);
-  bool is_set(double image) { return handles_.find(image) != nullptr; }
+  bool is_set(double image) { return sets_.find(image) != nullptr; }
   // The set behind `image` is known as `other` from now on (the closed form of a pair).
   void alias(double image, double other);
 
@@ -39,9 +41,8 @@ class MaxSets {
   uint64_t hash(double leaf) const { return mix64(std::bit_cast<uint64_t>(leaf) ^ salt_); }
 
   uint64_t salt_;
-  std::vector<Set> sets_;
+  ImageMap<Set> sets_;  // by image, of a pair also by its closed form
   std::vector<double> leaves_;
-  ImageMap<uint32_t> handles_;
 };
 
 }  // namespace assay::term

@@ -14,21 +14,23 @@ namespace {
 
 class Compactor {
  public:
-  Compactor(const Trace& t, const Marks& m) : t_(t), m_(m) {}
+  Compactor(const Trace& t, const Marks& m) : t_(t), m_(m) {
+    live_.reserve(m.live.size());
+    for (const NodeId id : m.live) live_.push_back(id);
+  }
 
   CompactTrace run() {
     out_.trace.ops = t_.ops;
     out_.trace.perms = t_.perms;
     out_.trace.warp_instructions = t_.warp_instructions;
-    out_.trace.nodes.reserve(m_.live.size() + 1);
+    out_.trace.nodes.reserve(live_.size() + 1);
     out_.trace.nodes.push_back({});
-    out_.marks.lanes.assign(1, 0);
+    out_.marks.live = LiveNodes(1);
     out_.marks.slot.assign(1, 0);
     out_.marks.slots = m_.slots;
     out_.marks.packed = m_.packed;
-    for (const NodeId id : m_.live) {
-      out_.marks.live.push_back(static_cast<NodeId>(out_.trace.nodes.size()));
-      out_.marks.lanes.push_back(m_.lanes[id]);
+    for (const NodeId id : live_) {
+      out_.marks.live.append(m_.live.lanes(id));
       out_.marks.slot.push_back(m_.slot[id]);
       out_.trace.nodes.push_back(moved(t_.nodes[id]));
     }
@@ -39,9 +41,9 @@ class Compactor {
  private:
   // The new number of a node; 0 if it is not marked, and then no marked lane reads it.
   NodeId at(NodeId old) const {
-    const auto it = std::lower_bound(m_.live.begin(), m_.live.end(), old);
-    if (it == m_.live.end() || *it != old) return machine::kNoNode;
-    return static_cast<NodeId>(it - m_.live.begin()) + 1;
+    const auto it = std::lower_bound(live_.begin(), live_.end(), old);
+    if (it == live_.end() || *it != old) return machine::kNoNode;
+    return static_cast<NodeId>(it - live_.begin()) + 1;
   }
   template <class T>
   static NodeId append(std::vector<T>& to, T value) {
@@ -123,12 +125,13 @@ class Compactor {
       return static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), end) - all.begin());
     };
     for (const machine::CtaEnd& end : t_.ctas)
-      to.ctas.push_back({end.cta, below(m_.live, end.nodes) + 1, below(m_.stores, end.stores),
+      to.ctas.push_back({end.cta, below(live_, end.nodes) + 1, below(m_.stores, end.stores),
                          below(m_.atoms, end.atoms), below(m_.indexed, end.indexed)});
   }
 
   const Trace& t_;
   const Marks& m_;
+  std::vector<NodeId> live_;
   CompactTrace out_;
 };
 

@@ -36,7 +36,7 @@ void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Ma
   std::vector<uint32_t> rows, packed;  // free
   auto use = [&](NodeId id) {
     if (m.slot[id] != kNone) return;
-    const uint32_t lanes = m.lanes[id];
+    const uint32_t lanes = m.live.lanes(id);
     const bool one = (lanes & (lanes - 1)) == 0;
     auto& free = one ? packed : rows;
     if (free.empty()) free.push_back(one ? m.packed++ | Marks::kPacked : m.slots++);
@@ -44,23 +44,25 @@ void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Ma
     free.pop_back();
   };
   for (const NodeId id : roots) use(id);
-  for (auto it = m.live.rbegin(); it != m.live.rend(); ++it) {
-    for_uses(t, t.nodes[*it], m.lanes[*it], [&](NodeId arg, uint32_t mask) {
+  for (NodeId id = static_cast<NodeId>(t.nodes.size()); id-- > 1;) {
+    const uint32_t lanes = m.live.lanes(id);
+    if (lanes == 0) continue;
+    for_uses(t, t.nodes[id], lanes, [&](NodeId arg, uint32_t mask) {
       if (arg != machine::kNoNode && mask != 0) use(arg);
     });
-    const uint32_t slot = m.slot[*it];
+    const uint32_t slot = m.slot[id];
     ((slot & Marks::kPacked) != 0 ? packed : rows).push_back(slot);
   }
 }
 
 // From what is wanted to all that it needs.
 void complete(const machine::Trace& t, Marks& m) {
-  m.lanes.assign(t.nodes.size(), 0);
+  m.live = LiveNodes(t.nodes.size());
   std::vector<NodeId> roots;
   auto root = [&](NodeId node, uint32_t lanes) {
     if (node == machine::kNoNode || lanes == 0) return;
-    if (m.lanes[node] == 0) roots.push_back(node);
-    m.lanes[node] |= lanes;
+    if (m.live.lanes(node) == 0) roots.push_back(node);
+    m.live.add(node, lanes);
   };
   for (uint32_t k : m.stores) root(t.stores[k].node, 1u << t.stores[k].lane);
   for (uint32_t k : m.atoms) root(t.atoms[k].node, 1u << t.atoms[k].lane);
@@ -71,14 +73,12 @@ void complete(const machine::Trace& t, Marks& m) {
     root(x.pred, x.mask);
   }
   for (NodeId id = static_cast<NodeId>(t.nodes.size()); id-- > 1;) {
-    const uint32_t lanes = m.lanes[id];
+    const uint32_t lanes = m.live.lanes(id);
     if (lanes == 0) continue;
-    m.live.push_back(id);
     for_uses(t, t.nodes[id], lanes, [&](NodeId arg, uint32_t mask) {
-      if (arg != machine::kNoNode) m.lanes[arg] |= mask;
+      if (arg != machine::kNoNode) m.live.add(arg, mask);
     });
   }
-  std::reverse(m.live.begin(), m.live.end());
   assign_places(t, roots, m);
 }
 
@@ -111,7 +111,7 @@ void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
     const NodeKind kind = t.ops[n.op].kind;
     if (kind == NodeKind::Input) {
       const auto& p = t.inputs[n.a];
-      for (uint32_t rest = m.lanes[id]; rest != 0; rest &= rest - 1) {
+      for (uint32_t rest = m.live.lanes(id); rest != 0; rest &= rest - 1) {
         const int l = __builtin_ctz(rest);
         const int64_t e =
             p.elements.empty() ? p.first + l * p.stride : p.elements[static_cast<size_t>(l)];

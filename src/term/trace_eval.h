@@ -12,14 +12,56 @@
 
 namespace assay::term {
 
+class LiveNodes {
+ public:
+  explicit LiveNodes(size_t nodes = 0) : lanes_(nodes, 0) {}
+  // The lanes of a node that feed a wanted location.
+  uint32_t lanes(machine::NodeId id) const { return lanes_[id]; }
+  void add(machine::NodeId id, uint32_t lanes) {
+    count_ += lanes_[id] == 0 && lanes != 0 ? 1 : 0;
+    lanes_[id] |= lanes;
+  }
+  void append(uint32_t lanes) {
+    lanes_.push_back(0);
+    add(static_cast<machine::NodeId>(lanes_.size() - 1), lanes);
+  }
+
+  // The nodes that have lanes, ascending.
+  class Iterator {
+   public:
+    Iterator(const std::vector<uint32_t>& lanes, size_t at) : lanes_(&lanes), at_(at) { settle(); }
+    machine::NodeId operator*() const { return static_cast<machine::NodeId>(at_); }
+    Iterator& operator++() {
+      ++at_;
+      settle();
+      return *this;
+    }
+    bool operator==(const Iterator& o) const { return at_ == o.at_; }
+
+   private:
+    void settle() {
+      while (at_ < lanes_->size() && (*lanes_)[at_] == 0) ++at_;
+    }
+    const std::vector<uint32_t>* lanes_;
+    size_t at_;
+  };
+  Iterator begin() const { return {lanes_, 0}; }
+  Iterator end() const { return {lanes_, lanes_.size()}; }
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  std::vector<uint32_t> lanes_;  // per node
+  size_t count_ = 0;
+};
+
 // Which stores of a trace are wanted; everything they need is marked. A row is used again after the
 // last use of its value; an operand that is not marked has row 0, whose contents mean nothing.
 // Values of one marked lane share rows, 32 a row, or a kernel of one thread would fill memory with
 // rows of which one lane is used.
 struct Marks {
   static constexpr uint32_t kPacked = 1u << 31;  // of a slot: a packed lane, not a row
-  std::vector<uint32_t> lanes;                   // per node: lanes that feed a wanted location
-  std::vector<machine::NodeId> live;             // nodes with lanes, ascending
+  LiveNodes live;
   std::vector<uint32_t> slot;                    // per node: the row or packed lane of its value
   std::vector<uint32_t> stores, atoms, indexed;  // wanted entries of the trace
   uint32_t slots = 0, packed = 0;                // rows, row 0 among them; packed lanes
@@ -191,9 +233,9 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
     }
     late();
     if ((slot_[id] & Marks::kPacked) != 0)
-      eval_lane(t, t.nodes[id], id, __builtin_ctz(marks.lanes[id]));
+      eval_lane(t, t.nodes[id], id, __builtin_ctz(marks.live.lanes(id)));
     else
-      eval(t, t.nodes[id], id, marks.lanes[id], rows_[slot_[id]]);
+      eval(t, t.nodes[id], id, marks.live.lanes(id), rows_[slot_[id]]);
   }
   commit(t, marks);
   if constexpr (kForgets) domain_.release_lazy();
@@ -368,7 +410,7 @@ template <class D>
 const typename D::Row& TraceEval<D>::spread(const Marks& marks, machine::NodeId id,
                                             Row& scratch) const {
   if ((slot_[id] & Marks::kPacked) == 0) return rows_[slot_[id]];
-  const int lane = __builtin_ctz(marks.lanes[id]);
+  const int lane = __builtin_ctz(marks.live.lanes(id));
   const Place from = place(id, lane);
   domain_.clear(scratch);
   D::copy_lane(*from.row, from.lane, scratch, lane);
