@@ -71,7 +71,7 @@ Status plan_launch(PreparedLaunch& launch, bool descending,
   lp.ctas.assign(ctas.begin(), ctas.end());
   before(lp.ctas);
   ASSAY_TRY(lp.trace, launch.trace(lp.ctas, descending));
-  lp.marks = term::mark(*lp.trace, [&](int buffer, int64_t e) {
+  lp.marks = term::mark_lanes(*lp.trace, [&](int buffer, int64_t e) {
     auto it = want.find(buffer);
     if (it == want.end()) return false;
     return e < 0 || it->second.contains(e);
@@ -92,6 +92,8 @@ Status plan_launch(PreparedLaunch& launch, bool descending,
     term::CompactTrace small = term::compact(*lp.trace, lp.marks);
     lp.trace = std::make_shared<const machine::Trace>(std::move(small.trace));
     lp.marks = std::move(small.marks);
+  } else {
+    term::assign_places(*lp.trace, lp.marks);
   }
   plan.launch = std::move(lp);
   return {};

@@ -41,7 +41,7 @@ class ImageMap {
         return entries_[s.number - 1].value;
     }
   }
-  // Fetches what a look-up of the image will touch.
+  // Fetches what a look-up of the image will touch first.
   void prefetch(double image) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[mix64(std::bit_cast<uint64_t>(image)) & mask_]);
   }

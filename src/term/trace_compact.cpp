@@ -26,15 +26,12 @@ class Compactor {
     out_.trace.nodes.reserve(live_.size() + 1);
     out_.trace.nodes.push_back({});
     out_.marks.live = LiveNodes(1);
-    out_.marks.slot.assign(1, 0);
-    out_.marks.slots = m_.slots;
-    out_.marks.packed = m_.packed;
     for (const NodeId id : live_) {
       out_.marks.live.append(m_.live.lanes(id));
-      out_.marks.slot.push_back(m_.slot[id]);
       out_.trace.nodes.push_back(moved(t_.nodes[id]));
     }
     roots();
+    assign_places(out_.trace, out_.marks);
     return std::move(out_);
   }
 

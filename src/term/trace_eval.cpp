@@ -25,30 +25,33 @@ Fn atomic_fn(machine::AtomKind kind, Ty type) {
   }
 }
 
-namespace {
-
 // Backwards: a value takes its place at its last use and gives it back where it is made, but only
 // after the operands of that node have theirs: no result lies over an operand.
-void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Marks& m) {
+void assign_places(const machine::Trace& t, Marks& m) {
   constexpr uint32_t kNone = 0;  // row 0 belongs to what is not marked
   m.slot.assign(t.nodes.size(), kNone);
   m.slots = 1;
+  m.packed = 0;
   std::vector<uint32_t> rows, packed;  // free
   auto use = [&](NodeId id) {
-    if (m.slot[id] != kNone) return;
+    if (id == machine::kNoNode || m.slot[id] != kNone) return;
     const uint32_t lanes = m.live.lanes(id);
+    if (lanes == 0) return;
     const bool one = (lanes & (lanes - 1)) == 0;
     auto& free = one ? packed : rows;
     if (free.empty()) free.push_back(one ? m.packed++ | Marks::kPacked : m.slots++);
     m.slot[id] = free.back();
     free.pop_back();
   };
-  for (const NodeId id : roots) use(id);
+  for (const uint32_t k : m.stores) use(t.stores[k].node);
+  for (const uint32_t k : m.atoms) use(t.atoms[k].node);
+  for (const uint32_t k : m.indexed)
+    for (const NodeId id : {t.indexed[k].index, t.indexed[k].value, t.indexed[k].pred}) use(id);
   for (NodeId id = static_cast<NodeId>(t.nodes.size()); id-- > 1;) {
     const uint32_t lanes = m.live.lanes(id);
     if (lanes == 0) continue;
     for_uses(t, t.nodes[id], lanes, [&](NodeId arg, uint32_t mask) {
-      if (arg != machine::kNoNode && mask != 0) use(arg);
+      if (mask != 0) use(arg);
     });
     const uint32_t slot = m.slot[id];
     ((slot & Marks::kPacked) != 0 ? packed : rows).push_back(slot);
@@ -56,13 +59,10 @@ void assign_places(const machine::Trace& t, const std::vector<NodeId>& roots, Ma
 }
 
 // From what is wanted to all that it needs.
-void complete(const machine::Trace& t, Marks& m) {
+static void complete(const machine::Trace& t, Marks& m) {
   m.live = LiveNodes(t.nodes.size());
-  std::vector<NodeId> roots;
   auto root = [&](NodeId node, uint32_t lanes) {
-    if (node == machine::kNoNode || lanes == 0) return;
-    if (m.live.lanes(node) == 0) roots.push_back(node);
-    m.live.add(node, lanes);
+    if (node != machine::kNoNode) m.live.add(node, lanes);
   };
   for (uint32_t k : m.stores) root(t.stores[k].node, 1u << t.stores[k].lane);
   for (uint32_t k : m.atoms) root(t.atoms[k].node, 1u << t.atoms[k].lane);
@@ -79,12 +79,15 @@ void complete(const machine::Trace& t, Marks& m) {
       if (arg != machine::kNoNode) m.live.add(arg, mask);
     });
   }
-  assign_places(t, roots, m);
 }
 
-}  // namespace
+Marks mark(const machine::Trace& trace, const WantFn& wanted) {
+  Marks m = mark_lanes(trace, wanted);
+  assign_places(trace, m);
+  return m;
+}
 
-Marks mark(const machine::Trace& t, const WantFn& wanted) {
+Marks mark_lanes(const machine::Trace& t, const WantFn& wanted) {
   Marks m;
   for (uint32_t k = 0; k < t.stores.size(); ++k)
     if (wanted(t.stores[k].buffer, t.stores[k].element)) m.stores.push_back(k);
@@ -102,6 +105,7 @@ Marks mark_same(const machine::Trace& t, const Marks& marks) {
   m.atoms = marks.atoms;
   m.indexed = marks.indexed;
   complete(t, m);
+  assign_places(t, m);
   return m;
 }
 

@@ -68,9 +68,13 @@ struct Marks {
 };
 
 using WantFn = std::function<bool(int buffer, int64_t element)>;
+// mark = mark_lanes and assign_places: a small cone of a large trace gets its places where it is
+// compact.
 Marks mark(const machine::Trace& trace, const WantFn& wanted);
 // The same stores, atomics and indexed stores of a trace that has more nodes (machine/merge_cases).
 Marks mark_same(const machine::Trace& trace, const Marks& marks);
+Marks mark_lanes(const machine::Trace& trace, const WantFn& wanted);
+void assign_places(const machine::Trace& trace, Marks& marks);
 
 // The marked nodes alone, with what is wanted of the stores; of conflicts and faults nothing.
 struct CompactTrace {

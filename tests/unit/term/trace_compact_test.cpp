@@ -5,6 +5,7 @@
 
 #include "base/ieee.h"
 #include "machine/trace_builder.h"
+#include "term/field_domain.h"
 #include "term/ieee_domain.h"
 #include "term/trace_eval.h"
 
@@ -125,6 +126,45 @@ TEST(Compact, RowsAreUsedAgain) {
   double expected = 0;
   for (int k = 0; k < 100; ++k) expected += 32 * k + 31.5;
   EXPECT_EQ(ieee_to_double(Ty::F32, evaluate(b.trace, m)[0]), expected);
+}
+
+// Images of a value computed alone, in a lane of a shared row, are those of the whole row: products
+// with and without factors that contain exp, sums, and what no short cut takes (exp, a constant).
+TEST(Compact, ImagesOfOneLaneAreThoseOfTheRow) {
+  machine::TraceBuilder b;
+  const NodeId x = load(b, 0, 1), y = load(b, 100, 1);
+  const NodeId k = b.constant(Ty::F32, ieee_from_double(Ty::F32, 3));
+  const NodeId e = b.apply(Fn::Exp, Ty::F32, {}, 1, x);
+  const NodeId m = b.apply(Fn::Mul, Ty::F32, {}, 2, x, y);
+  const NodeId t = b.apply(Fn::Mul, Ty::F32, {}, 3, e, m);
+  const NodeId f = b.apply(Fn::Fma, Ty::F32, {}, 4, m, y, t);
+  const NodeId g = b.apply(Fn::Fma, Ty::F32, {}, 5, t, x, f);
+  const NodeId d = b.apply(Fn::Sub, Ty::F32, {}, 6, b.apply(Fn::Mul, Ty::F32, {}, 7, k, g), y);
+  const NodeId out = b.apply(Fn::Add, Ty::F32, {}, 8, d, b.apply(Fn::Exp, Ty::F32, {}, 9, m));
+  for (uint8_t l = 0; l < kLanes; ++l) b.trace.stores.push_back({1, l, Ty::F32, out, l, 5});
+  const Snapper snapper({64});
+  auto cell = [&](const WantFn& wanted, int64_t element) {
+    FieldDomain domain({0, 5, true}, snapper);
+    Source in, to;
+    in.kind = Source::Kind::Symbol;
+    in.symbol = 1;
+    to.elements = kLanes;
+    Store<FieldDomain> store(domain, {in, to});
+    TraceEval<FieldDomain>(domain, store).run(b.trace, mark(b.trace, wanted));
+    return store.load1(1, element);
+  };
+  for (int64_t l = 0; l < kLanes; ++l) {
+    SCOPED_TRACE(l);
+    const auto whole = cell([](int, int64_t) { return true; }, l);
+    const auto one = cell([l](int, int64_t element) { return element == l; }, l);
+    const auto few = cell([l](int, int64_t element) { return (element ^ l) <= 1; }, l);
+    EXPECT_GE(whole.v, 0);
+    EXPECT_LT(whole.e, 0);  // contains exp
+    EXPECT_EQ(one.v, whole.v);
+    EXPECT_EQ(one.e, whole.e);
+    EXPECT_EQ(few.v, whole.v);
+    EXPECT_EQ(few.e, whole.e);
+  }
 }
 
 }  // namespace
