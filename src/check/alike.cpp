@@ -1,5 +1,6 @@
 #include "check/alike.h"
 
+#include <array>
 #include <map>
 #include <unordered_map>
 
@@ -15,85 +16,73 @@ using term::TermId;
 namespace {
 
 constexpr size_t kMaxTerms = 2'000'000;
-using Key = std::pair<uint64_t, uint64_t>;
-
-// Reads both expressions in one order, names every term by the time of its first visit, and hashes
-// what it sees.
-class Reader {
- public:
-  Reader(const TermDag& dag, const Side& reference) : dag_(dag) {
-    for (const SymbolInfo& s : reference.symbols) {
-      uint64_t kind = static_cast<uint64_t>(s.dtype);
-      if (s.range)
-        kind = term::mix64(kind ^ std::bit_cast<uint64_t>(static_cast<double>(s.range->first))) ^
-               term::mix64(std::bit_cast<uint64_t>(static_cast<double>(s.range->second)));
-      kinds_[s.symbol] = kind;
-    }
-  }
-  // False: some part has no name that could be changed.
-  bool read(TermId candidate, TermId reference, Key* key) {
-    hash_ = {1, 2};
-    names_.clear();
-    stack_ = {reference, candidate};
-    while (!stack_.empty()) {
-      const TermId id = stack_.back();
-      stack_.pop_back();
-      const auto [at, fresh] = names_.try_emplace(id, names_.size());
-      if (!fresh) {
-        add(at->second * 2 + 1);
-        continue;
-      }
-      if (!visit(id)) return false;
-    }
-    *key = hash_;
-    return true;
-  }
-
- private:
-  bool visit(TermId id) {
-    const Term& t = dag_[id];
-    add(static_cast<uint64_t>(t.kind) * 2);
-    add(static_cast<uint64_t>(t.type));
-    switch (t.kind) {
-      case Term::Kind::Symbol: {
-        auto known = kinds_.find(t.symbol);
-        if (known == kinds_.end()) return false;
-        add(known->second);
-        return true;
-      }
-      case Term::Kind::Number:
-        add(std::bit_cast<uint64_t>(t.value));
-        return true;
-      case Term::Kind::Integer:
-        add(static_cast<uint64_t>(t.element));
-        return true;
-      case Term::Kind::Apply: {
-        add(static_cast<uint64_t>(t.fn));
-        const Mods& m = t.mods;
-        add(static_cast<uint64_t>(m.round) | static_cast<uint64_t>(m.type2) << 8 |
-            static_cast<uint64_t>(m.sat) << 16 | static_cast<uint64_t>(m.ftz) << 17 |
-            static_cast<uint64_t>(m.nan) << 18);
-        add(static_cast<uint64_t>(m.imm));
-        for (int k = info(t.fn).arity; k-- > 0;) stack_.push_back(t.arg[k]);
-        return true;
-      }
-      default:
-        return false;
-    }
-  }
-  void add(uint64_t x) {
-    hash_.first = term::mix64(hash_.first ^ x);
-    hash_.second = term::mix64(hash_.second * 0x9e3779b97f4a7c15ULL + x);
-  }
-
-  const TermDag& dag_;
-  std::unordered_map<uint64_t, uint64_t> kinds_;
-  std::unordered_map<TermId, uint64_t> names_;
-  std::vector<TermId> stack_;
-  Key hash_;
-};
 
 }  // namespace
+
+FormulaReader::FormulaReader(const TermDag& dag, const Side& reference) : dag_(dag) {
+  for (const SymbolInfo& s : reference.symbols) {
+    uint64_t kind = static_cast<uint64_t>(s.dtype);
+    if (s.range)
+      kind = term::mix64(kind ^ std::bit_cast<uint64_t>(static_cast<double>(s.range->first))) ^
+             term::mix64(std::bit_cast<uint64_t>(static_cast<double>(s.range->second)));
+    kinds_[s.symbol] = kind;
+  }
+}
+
+bool FormulaReader::read(std::span<const TermId> roots, Key* key) {
+  hash_ = {1, 2};
+  names_.clear();
+  stack_.assign(roots.begin(), roots.end());
+  while (!stack_.empty()) {
+    const TermId id = stack_.back();
+    stack_.pop_back();
+    const auto [at, fresh] = names_.try_emplace(id, names_.size());
+    if (!fresh) {
+      add(at->second * 2 + 1);
+      continue;
+    }
+    if (!visit(id)) return false;
+  }
+  *key = hash_;
+  return true;
+}
+
+bool FormulaReader::visit(TermId id) {
+  const Term& t = dag_[id];
+  add(static_cast<uint64_t>(t.kind) * 2);
+  add(static_cast<uint64_t>(t.type));
+  switch (t.kind) {
+    case Term::Kind::Symbol: {
+      auto known = kinds_.find(t.symbol);
+      if (known == kinds_.end()) return false;
+      add(known->second);
+      return true;
+    }
+    case Term::Kind::Number:
+      add(std::bit_cast<uint64_t>(t.value));
+      return true;
+    case Term::Kind::Integer:
+      add(static_cast<uint64_t>(t.element));
+      return true;
+    case Term::Kind::Apply: {
+      add(static_cast<uint64_t>(t.fn));
+      const Mods& m = t.mods;
+      add(static_cast<uint64_t>(m.round) | static_cast<uint64_t>(m.type2) << 8 |
+          static_cast<uint64_t>(m.sat) << 16 | static_cast<uint64_t>(m.ftz) << 17 |
+          static_cast<uint64_t>(m.nan) << 18);
+      add(static_cast<uint64_t>(m.imm));
+      for (int k = info(t.fn).arity; k-- > 0;) stack_.push_back(t.arg[k]);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+void FormulaReader::add(uint64_t x) {
+  hash_.first = term::mix64(hash_.first ^ x);
+  hash_.second = term::mix64(hash_.second * 0x9e3779b97f4a7c15ULL + x);
+}
 
 std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Side& reference,
                              const Plan& r_plan, const OutputPair& pair,
@@ -103,17 +92,17 @@ std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Si
   term::Store<TermDomain> c_store(terms, candidate.sources), r_store(terms, reference.sources);
   run_plan(candidate, c_plan, terms, c_store);
   run_plan(reference, r_plan, terms, r_store);
-  Reader reader(dag, reference);
+  FormulaReader reader(dag, reference);
   std::vector<Positions> groups;
-  std::map<Key, size_t> known;
+  std::map<FormulaReader::Key, size_t> known;
   for (int64_t p : positions) {
-    Key key;
+    FormulaReader::Key key;
     TermId c = 0, r = 0;
     if (!terms.overflow) {
       c = c_store.load1(pair.candidate.buffer, pair.candidate.element(p)).t;
       r = r_store.load1(pair.reference.buffer, pair.reference.element(p)).t;
     }
-    if (c == 0 || r == 0 || terms.overflow || !reader.read(c, r, &key)) {
+    if (c == 0 || r == 0 || terms.overflow || !reader.read(std::array{r, c}, &key)) {
       groups.push_back({p});
       continue;
     }

@@ -1,12 +1,36 @@
 #pragma once
 // Locations whose formulas are the same up to the names of their inputs: what is proved or bounded
 // for one holds for all of them.
+#include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "check/outputs.h"
 #include "check/plan.h"
+#include "term/terms.h"
 
 namespace assay::check {
+
+// Reads expressions in one order, names every term by the time of its first visit, and hashes what
+// it sees: equal keys (128 bits) are equal expressions up to a renaming of input elements that is
+// one to one and keeps their types and ranges.
+class FormulaReader {
+ public:
+  using Key = std::pair<uint64_t, uint64_t>;
+  FormulaReader(const term::TermDag& dag, const Side& reference);
+  // False: some part has no name that could be changed.
+  bool read(std::span<const term::TermId> roots, Key* key);
+
+ private:
+  bool visit(term::TermId id);
+  void add(uint64_t x);
+  const term::TermDag& dag_;
+  std::unordered_map<uint64_t, uint64_t> kinds_;  // of the inputs
+  std::unordered_map<term::TermId, uint64_t> names_;
+  std::vector<term::TermId> stack_;
+  Key hash_;
+};
 
 // Groups of positions of one output, each ascending, in the order of their first members. Two are
 // alike if a renaming of input elements (one to one, same type and range) turns the pair of

@@ -128,11 +128,43 @@ class CaseProver {
     }
   }
 
+  // In a case whose comparisons are all decided: does the term take a logarithm or root of a
+  // negative number, in branches that are taken?
+  bool undefined(TermId root, const std::unordered_map<TermId, Cell>& cells) {
+    std::vector<TermId> stack = {root};
+    std::unordered_set<TermId> seen;
+    while (!stack.empty()) {
+      const TermId t = stack.back();
+      stack.pop_back();
+      const Term& x = rq_.dag[t];
+      if (!seen.insert(t).second || x.kind != Term::Kind::Apply || leaf_.count(t) != 0) continue;
+      if (x.fn == Fn::Select) {
+        stack.push_back(x.arg[0]);
+        const double taken = cells.at(x.arg[0]).v;
+        if (taken == 0 || taken == 1) stack.push_back(x.arg[taken == 1 ? 1 : 2]);
+        continue;
+      }
+      if (needs_positive(x.fn)) {
+        int sign = 0;
+        if (outcome(cells.at(x.arg[0]), Cell{0, 0}, &sign) && sign < 0) return true;
+      }
+      for (int k = 0; k < info(x.fn).arity; ++k) stack.push_back(x.arg[k]);
+    }
+    return false;
+  }
+  static bool needs_positive(Fn fn) {
+    return fn == Fn::Log || fn == Fn::Log2 || fn == Fn::Log10 || fn == Fn::Sqrt || fn == Fn::Rsqrt;
+  }
+
   bool split() {
     if (++cases_ > 2000) return false;
     std::unordered_map<TermId, Cell> cells;
     const TermId open = evaluate(cells);
     if (open == 0) {
+      if (rq_.b_is_defined) {
+        if (undefined(rq_.b, cells)) return true;
+        if (undefined(rq_.a, cells)) return false;
+      }
       if (cells[rq_.a].v == cells[rq_.b].v && cells[rq_.a].v > -3) return true;
       return inconsistent();
     }

@@ -22,6 +22,9 @@ struct CaseRequest {
   term::TermId a, b;
   std::function<bool(term::TermId)> is_leaf;
   CellFn image;  // of leaves
+  // Wherever the reference is defined, b is computed: a case in which b takes a logarithm or a root
+  // of a negative number lies outside of the domain, and a must not.
+  bool b_is_defined = false;
 };
 
 // True: a = b in every consistent case (an inconsistent one is shown so by Z3). False: not proved.

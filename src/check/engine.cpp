@@ -81,6 +81,8 @@ class ShapeCheck {
       status = body();
     } catch (const Late&) {
       status = fail(DiagKind::Limit, "no time left");
+    } catch (const std::bad_alloc&) {
+      status = fail(DiagKind::Limit, "no memory left");
     }
     // Of what is left open, hazards that were still looked for say something, too.
     for (Defects& d : defects_) {
@@ -142,6 +144,7 @@ class ShapeCheck {
     Plan c_plan, r_plan;
     ASSAY_TRY(const ImageDiff diff, images(where.outputs, c_plan, r_plan));
     take_defects();
+    if (settled_) return {};
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
     note_assumptions();
     for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
@@ -149,8 +152,6 @@ class ShapeCheck {
       out_.outputs[k].checked = where.outputs[k].size();
       out_.outputs[k].proved = diff.equal[k].size();
     }
-    std::sort(boundaries_.begin(), boundaries_.end());
-    boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
     if (!dual_) r_plan = {};  // memory
     ASSAY_CHECK(examine(diff));
     for (Defects& d : defects_) {
@@ -181,6 +182,7 @@ class ShapeCheck {
       defects_[0].start_hazards(step, split.ctas.empty() ? ctas : split.ctas, options_.jobs > 1);
     };
     ASSAY_TRY(ImageDiff diff, images_of(split.parts[0], watch, c_plan, r_plan));
+    if (settled_) return diff;
     for (size_t k = 1; k < split.parts.size(); ++k) {
       ASSAY_TRY(const ImageDiff more, images_of(split.parts[k], {}, c_plan, r_plan));
       diff.append(more);
@@ -206,11 +208,17 @@ class ShapeCheck {
     budget_.lap("trace");
     ASSAY_TRY(r_plan, reference_plan.get());
     budget_.lap("trace of the reference");
+    for (double b : boundaries_of(reference_, r_plan)) boundaries_.push_back(b);
+    for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
+    std::sort(boundaries_.begin(), boundaries_.end());
+    boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
+    if (watch && unlike_work(c_plan, r_plan) && refuted_at_once(positions)) {
+      settled_ = true;
+      return ImageDiff{};
+    }
     ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, positions,
                                     *snapper_, options_.seed, options_.jobs);
     compare_merged(c_plan, r_plan, diff);
-    for (double b : boundaries_of(reference_, r_plan)) boundaries_.push_back(b);
-    for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
     budget_.lap("fingerprint");
     return diff;
   }
@@ -595,75 +603,149 @@ class ShapeCheck {
     out_.results.push_back(std::move(bad));
   }
 
+  // A side that does far less than the other has found a shorter way or left something out. Then a
+  // few inputs are tried before images, which for the longer side may cost all time there is.
+  bool unlike_work(const Plan& c_plan, const Plan& r_plan) const {
+    constexpr double kMuch = 4e6, kFactor = 16;
+    const double c = work(candidate_, c_plan), r = work(reference_, r_plan);
+    return given_ && std::max(c, r) > kMuch && std::max(c, r) > kFactor * std::min(c, r);
+  }
+  static double work(const Side& side, const Plan& plan) {  // operations on elements, roughly
+    double sum = static_cast<double>(plan.live_nodes) * term::kRow;
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+      for (size_t n = 0; n < plan.steps[s].nests.size(); ++n)
+        sum += static_cast<double>(plan.steps[s].nests[n].count()) *
+               static_cast<double>(side.ops[s]->shapes[n]->reduction_count);
+    return sum;
+  }
+
+  // The last location of each output.
+  bool refuted_at_once(const std::vector<Positions>& where) {
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      if (where[k].empty()) continue;
+      out_.outputs[k].checked = where[k].size();
+      const auto cones = cones_of(k, where[k].back());
+      if (!cones) continue;
+      SearchResult found;
+      const SearchRequest request = cones->request(*this);
+      search_few(request, found);
+      if (found.outcome == SearchResult::Outcome::Refuted) add_refutation(request, found);
+    }
+    budget_.lap("quick search");
+    return refuted(true);
+  }
+
+  // One location with its plans.
+  struct Cones {
+    size_t k;
+    int64_t position;
+    Plan c_plan, r_plan;
+    Tolerance tolerance;
+    SearchRequest request(ShapeCheck& check) const {
+      const auto now = Clock::now();  // half of the time is for proofs
+      const auto half =
+          std::chrono::duration_cast<Clock::duration>((check.budget_.deadline - now) / 2);
+      return {check.candidate_, c_plan,          check.reference_,
+              r_plan,           check.pairs_[k], position,
+              *check.snapper_,  tolerance,       std::min(check.budget_.deadline, now + half)};
+    }
+  };
+  Result<Cones> cones_of(size_t k, int64_t position) {
+    std::vector<Positions> one(pairs_.size());
+    one[k] = {position};
+    Cones out{k, position, {}, {}, default_tolerance(pairs_[k].reference.dtype)};
+    ASSAY_TRY(out.c_plan, make_plan(candidate_, wants_of(pairs_, one, true)));
+    ASSAY_TRY(out.r_plan, make_plan(reference_, wants_of(pairs_, one, false)));
+    if (options_.rtol) out.tolerance.rtol = *options_.rtol;
+    if (options_.atol) out.tolerance.atol = *options_.atol;
+    return out;
+  }
+
   // True: proved locally. False: a result was added. `thorough`: all experiments, else the first
   // few.
   bool examine_one(size_t k, int64_t position, bool thorough) {
-    std::vector<Positions> one(pairs_.size());
-    one[k] = {position};
-    auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
-    auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
     const OutputPair& pair = pairs_[k];
-    if (!c_plan || !r_plan) {
-      LocationResult r;
-      r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+    const auto cones = cones_of(k, position);
+    LocationResult r;
+    if (!cones) {
       r.cls = "limit";
-      r.reason = (c_plan ? r_plan.error() : c_plan.error()).message;
+      r.reason = cones.error().message;
+      r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
       out_.results.push_back(std::move(r));
       return false;
     }
-    Tolerance tol = default_tolerance(pair.reference.dtype);
-    if (options_.rtol) tol.rtol = *options_.rtol;
-    if (options_.atol) tol.atol = *options_.atol;
-    const auto now = Clock::now();
-    const auto until =
-        std::min(budget_.deadline,
-                 now + std::chrono::duration_cast<Clock::duration>((budget_.deadline - now) / 2));
-    const SearchRequest request{candidate_, *c_plan,   reference_, *r_plan, pair,
-                                position,   *snapper_, tol,        until};
-    const SearchResult found = search_location(request, thorough);
-    LocationResult r;
+    const SearchRequest request = cones->request(*this);
+    std::optional<LocalResult> local;
+    const SearchResult found = search_location(request, thorough, local);
     if (found.outcome == SearchResult::Outcome::Refuted) {
-      r = found.result;
-      if (refuting_.size() < 2 && r.witness && r.witness->inputs) {
-        refuting_.push_back(Experiment::from_witness(symbols_, *r.witness->inputs));
-        refuting_.back().name = found.worst_experiment;
-      }
-      confirm(r, *c_plan, *r_plan, pair, position, tol);
-      if (default_parameters_hide(*c_plan, *r_plan, pair, position, tol, r.witness)) {
-        r.cls = "default-parameters";
-        r.reason += "; at the default values of the parameters they agree";
-      }
-    } else {
-      r = settle(*c_plan, *r_plan, pair, position, found, tol);
-      if (r.kind == VerdictKind::Proved) {
-        ++out_.outputs[k].proved;
-        return true;
-      }
+      add_refutation(request, found);
+      return false;
+    }
+    r = settle(request, found, local);
+    if (r.kind == VerdictKind::Proved) {
+      ++out_.outputs[k].proved;
+      return true;
     }
     r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
-    if (r.loc.line == 0) r.loc = origin_of(candidate_, *c_plan, pair.candidate, position);
+    r.loc = origin_of(candidate_, cones->c_plan, pair.candidate, position);
     out_.results.push_back(std::move(r));
     return false;
   }
 
-  // First a few inputs of every kind and what refuted other locations, then bands of large
-  // elements, then the others. Of a location that a look at its formula proves, no more is asked.
-  SearchResult search_location(const SearchRequest& rq, bool thorough) {
-    constexpr size_t kFew = 8, kHead = 20;
+  void add_refutation(const SearchRequest& rq, const SearchResult& found) {
+    LocationResult r = found.result;
+    if (refuting_.size() < 2 && r.witness && r.witness->inputs) {
+      refuting_.push_back(Experiment::from_witness(symbols_, *r.witness->inputs));
+      refuting_.back().name = found.worst_experiment;
+    }
+    confirm(r, rq.c_plan, rq.r_plan, rq.pair, rq.position, rq.tolerance);
+    if (default_parameters_hide(rq, r.witness)) {
+      r.cls = "default-parameters";
+      r.reason += "; at the default values of the parameters they agree";
+    }
+    if (r.loc.line == 0) r.loc = origin_of(candidate_, rq.c_plan, rq.pair.candidate, rq.position);
+    out_.results.push_back(std::move(r));
+  }
+
+  std::vector<Experiment> experiments_for(const SearchRequest& rq,
+                                          const std::vector<Suspect>& spots) {
     const std::vector<Suspect> suspects =
         support_difference(candidate_, rq.c_plan, reference_, rq.r_plan);
-    const std::vector<Suspect> spots =
-        cone_spots(reference_, rq.r_plan, rq.pair.reference, rq.position);
-    std::vector<Experiment> experiments = refuting_;
+    std::vector<Experiment> all = refuting_;  // what refuted other locations comes first
     for (Experiment& e :
          structured_experiments(symbols_, suspects, spots, boundaries_, options_.seed))
-      experiments.push_back(std::move(e));
-    const std::span<const Experiment> all(experiments);
+      all.push_back(std::move(e));
+    return all;
+  }
+  void search_few(const SearchRequest& rq, SearchResult& found) {
+    constexpr size_t kFew = 8;
+    const std::vector<Experiment> all = experiments_for(rq, {});
+    search(rq, std::span(all).first(std::min(all.size(), refuting_.size() + kFew)), found);
+  }
+
+  // A few inputs of every kind; where they show no more than rounding, a look at the formulas,
+  // which may prove the location; bands of large elements, then the other inputs.
+  SearchResult search_location(const SearchRequest& rq, bool thorough,
+                               std::optional<LocalResult>& local) {
+    constexpr size_t kHead = 20;
+    constexpr double kRounding = 1e-12;
     SearchResult found;
+    if (!thorough) {
+      search_few(rq, found);
+      return found;
+    }
+    const std::vector<Suspect> spots =
+        cone_spots(reference_, rq.r_plan, rq.pair.reference, rq.position);
+    const std::vector<Experiment> experiments = experiments_for(rq, spots);
+    const std::span<const Experiment> all(experiments);
     auto refuted = [&] { return found.outcome == SearchResult::Outcome::Refuted; };
-    const size_t head = std::min(all.size(), refuting_.size() + (thorough ? kHead : kFew));
+    const size_t head = std::min(all.size(), refuting_.size() + kHead);
     search(rq, all.first(head), found);
-    if (!thorough || refuted()) return found;
+    if (refuted()) return found;
+    if (found.in_domain > 0 && found.largest_rho < kRounding) {
+      local = look(rq);
+      if (local->outcome == LocalResult::Outcome::Equal) return found;
+    }
     if (found.outcome == SearchResult::Outcome::Gap) {
       SearchRequest bands = rq;
       bands.deadline = rq.deadline - (rq.deadline - Clock::now()) / 2;
@@ -671,6 +753,10 @@ class ShapeCheck {
     }
     if (!refuted()) search(rq, all.subspan(head), found);
     return found;
+  }
+  LocalResult look(const SearchRequest& rq) {
+    return prove_locally({rq.candidate, rq.c_plan, rq.reference, rq.r_plan, rq.pair, rq.position,
+                          rq.snapper, options_.seed, rq.tolerance, budget_.deadline});
   }
 
   // The witness on the real builds: what a GPU would compute. Of two kernels both must show it.
@@ -696,11 +782,9 @@ class ShapeCheck {
   }
 
   // No refutation: a local proof, an approximation, or unknown.
-  LocationResult settle(const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
-                        int64_t position, const SearchResult& found, const Tolerance& tol) {
-    LocalRequest request{candidate_, c_plan,    reference_,    r_plan, pair,
-                         position,   *snapper_, options_.seed, tol,    budget_.deadline};
-    const LocalResult local = prove_locally(request);
+  LocationResult settle(const SearchRequest& rq, const SearchResult& found,
+                        const std::optional<LocalResult>& known) {
+    const LocalResult local = known ? *known : look(rq);
     LocationResult r;
     r.rho = found.largest_rho;
     r.differing = local.differing;
@@ -727,9 +811,7 @@ class ShapeCheck {
   }
 
   // Would the difference be seen with every parameter at the constant it is built with?
-  bool default_parameters_hide(const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
-                               int64_t position, const Tolerance& tol,
-                               const std::optional<Witness>& witness) {
+  bool default_parameters_hide(const SearchRequest& rq, const std::optional<Witness>& witness) {
     bool any = false;
     std::vector<Experiment> tries;
     if (witness && witness->inputs)  // the inputs that refute, with other parameters
@@ -748,8 +830,8 @@ class ShapeCheck {
       }
     }
     if (!any) return false;
-    const SearchRequest request{candidate_, c_plan,    reference_, r_plan,          pair,
-                                position,   *snapper_, tol,        budget_.deadline};
+    SearchRequest request = rq;
+    request.deadline = budget_.deadline;
     SearchResult found;
     search(request, tries, found);
     return found.outcome != SearchResult::Outcome::Refuted && found.in_domain > 0;
@@ -798,6 +880,7 @@ class ShapeCheck {
   std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<Snapper> snapper_;
   std::vector<double> boundaries_;
+  bool settled_ = false;  // refuted before images were compared
   std::vector<Experiment> refuting_;  // inputs that refuted a location: the first to try at others
   ShapeResult out_;
 };

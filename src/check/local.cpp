@@ -12,6 +12,7 @@
 
 #include "check/cases.h"
 #include "check/experiment.h"
+#include "check/summands.h"
 #include "term/field_domain.h"
 #include "term/real_domain.h"
 #include "term/terms.h"
@@ -26,7 +27,8 @@ using term::TermId;
 
 namespace {
 
-constexpr size_t kMaxTerms = 1'000'000;
+constexpr size_t kMaxTerms = 5'000'000;  // of long sums
+constexpr size_t kMaxSwept = 1'000'000;  // of what is swept term by term
 constexpr int kSamples = 6;
 constexpr int kMaxAttempts = 400;
 
@@ -41,15 +43,20 @@ TermId root_of(const Side& side, const Plan& plan, const program::TensorView& vi
 
 class Sweep {
  public:
-  explicit Sweep(const LocalRequest& rq)
-      : rq_(rq),
-        domain_({5, rq.seed + 991, rq.candidate.uses_exp || rq.reference.uses_exp}, rq.snapper) {}
+  explicit Sweep(const LocalRequest& rq) : rq_(rq), domain_(settings(), rq.snapper) {}
 
   LocalResult run() {
+    LocalResult out;
+    for (const Plan* plan : {&rq_.c_plan, &rq_.r_plan}) {
+      int64_t inputs = 0;
+      for (const auto& entry : plan->support) inputs += entry.second.count();
+      if (inputs < static_cast<int64_t>(kMaxTerms)) continue;
+      out.reason = "the cone is too large";
+      return out;
+    }
     TermDomain terms(dag_, kMaxTerms);
     c_root_ = root_of(rq_.candidate, rq_.c_plan, rq_.pair.candidate, rq_.position, terms);
     r_root_ = root_of(rq_.reference, rq_.r_plan, rq_.pair.reference, rq_.position, terms);
-    LocalResult out;
     if (terms.overflow || c_root_ == 0 || r_root_ == 0) {
       out.reason = "the cone is too large or indexed by data";
       return out;
@@ -58,6 +65,15 @@ class Sweep {
       if (!program::dtype_is_float(s.dtype) && s.range)
         domain_.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
                               static_cast<int64_t>(s.range->second) + 1);
+    const bool sweeps = dag_.size() <= kMaxSwept;
+    if (equal_by_summands(dag_, settings(), rq_.snapper, rq_.reference, c_root_, r_root_)) {
+      out.outcome = LocalResult::Outcome::Equal;
+      return out;
+    }
+    if (!sweeps) {
+      out.reason = "the cone is too large";
+      return out;
+    }
     const std::vector<TermId> r_order = order(r_root_), c_order = order(c_root_);
     cells_.resize(dag_.size());
     samples_.resize(dag_.size());
@@ -92,6 +108,13 @@ class Sweep {
   }
 
  private:
+  FieldDomain::Settings settings() const {
+    FieldDomain::Settings s;
+    s.prime = 5;
+    s.seed = rq_.seed + 991;
+    s.with_exp = rq_.candidate.uses_exp || rq_.reference.uses_exp;
+    return s;
+  }
   struct Approximated {
     std::string text;
     double bound;
@@ -232,7 +255,8 @@ class Sweep {
                         c,
                         r,
                         [&](TermId t) { return leaf(t, c, r); },
-                        [&](TermId t) { return cells_[t]; }};
+                        [&](TermId t) { return cells_[t]; },
+                        r == r_root_};
     bool ok = same && prove_by_cases(request);
     if (!ok) {
       const std::optional<double> bound =

@@ -1,6 +1,7 @@
 #include "check/replay.h"
 
 #include <cstring>
+#include <numeric>
 
 #include "base/ieee.h"
 #include "check/pages.h"
@@ -13,6 +14,8 @@ using term::IeeeDomain;
 using term::Store;
 
 namespace {
+
+constexpr uint64_t kWholeWork = uint64_t{32} << 20;
 
 // Device memory as bytes, one block a buffer of the Program. Of inputs only the plan's support is
 // drawn: the other pages are never touched.
@@ -119,6 +122,16 @@ void run_op(const Side& side, size_t step, const StepPlan& plan, const Experimen
   }
 }
 
+double value_at(const Memory& memory, const program::TensorView& view, int64_t position) {
+  const Ty type = program::dtype_ty(view.dtype);
+  const uint64_t bits = memory.load(view.buffer, view.element(position));
+  if (is_float(type)) return ieee_to_double(type, bits);
+  const uint32_t width = assay::bits(type);
+  if (view.dtype == program::DType::Bool || view.dtype == program::DType::U8 || width >= 64)
+    return static_cast<double>(static_cast<int64_t>(bits));
+  return static_cast<double>(static_cast<int64_t>(bits << (64 - width)) >> (64 - width));
+}
+
 void run_copy_bytes(const program::CopyStep& c, Memory& memory) {
   if (static_cast<uint64_t>(c.dst_offset) + c.bytes > memory.size(c.dst)) return;
   const uint8_t* from = c.src >= 0 ? memory.data(c.src) + c.src_offset : c.host_data.data();
@@ -133,13 +146,13 @@ void run_fill_bytes(const program::FillStep& f, Memory& memory) {
 
 }  // namespace
 
-Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& view,
-                     int64_t position, const Experiment& e) {
+Result<std::vector<double>> replay_places(Side& side, const Plan& plan,
+                                          const std::vector<Place>& places, const Experiment& e) {
   for (const program::SymbolicScalar& scalar : side.program->scalars)
     if (scalar.fn != "identity" || scalar.buffer < 0)
-      return {std::nullopt, "a parameter is a host read of tensor data"};
+      return fail(DiagKind::Unsupported, "a parameter is a host read of tensor data");
   Memory memory(side, plan, e);
-  if (!memory.fits()) return {std::nullopt, "the buffers are too large to replay"};
+  if (!memory.fits()) return fail(DiagKind::Limit, "the buffers are too large to replay");
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const StepPlan& step = plan.steps[s];
     if (side.launches[s]) {
@@ -147,8 +160,7 @@ Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& vi
       std::vector<uint8_t*> data;
       for (size_t b = 0; b < side.program->buffers.size(); ++b)
         data.push_back(memory.data(static_cast<int>(b)));
-      const Status ran = side.launches[s]->run_real(step.launch->ctas, data);
-      if (!ran) return {std::nullopt, ran.error().message};
+      ASSAY_CHECK(side.launches[s]->run_real(step.launch->ctas, data));
     } else if (side.ops[s]) {
       run_op(side, s, step, e, memory);
     } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
@@ -157,13 +169,67 @@ Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& vi
       run_fill_bytes(*fill, memory);
     }
   }
-  const Ty type = program::dtype_ty(view.dtype);
-  const uint64_t bits = memory.load(view.buffer, view.element(position));
-  if (is_float(type)) return {ieee_to_double(type, bits), ""};
-  const uint32_t width = assay::bits(type);
-  if (view.dtype == program::DType::Bool || view.dtype == program::DType::U8 || width >= 64)
-    return {static_cast<double>(static_cast<int64_t>(bits)), ""};
-  return {static_cast<double>(static_cast<int64_t>(bits << (64 - width)) >> (64 - width)), ""};
+  std::vector<double> values;
+  for (const Place& place : places) values.push_back(value_at(memory, place.view, place.position));
+  return values;
+}
+
+Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& view,
+                     int64_t position, const Experiment& e) {
+  const auto values = replay_places(side, plan, {{view, position}}, e);
+  if (!values) return {std::nullopt, values.error().message};
+  return {values->front(), ""};
+}
+
+Result<Plan> whole_plan(const Side& side) {
+  Plan plan;
+  plan.steps.resize(side.program->steps.size());
+  auto all = [&](int buffer) {
+    tensor::ElemSet out;
+    out.insert_range(0, side.sources[static_cast<size_t>(buffer)].elements);
+    return out;
+  };
+  auto part = [&](int buffer, int64_t offset, uint64_t count) {
+    const auto width = static_cast<int64_t>(element_bytes(side, buffer));
+    tensor::ElemSet out;
+    out.insert_range(offset / width, static_cast<int64_t>(count) / width);
+    return out;
+  };
+  uint64_t work = 0;  // threads and elements
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    StepPlan& step = plan.steps[s];
+    if (side.launches[s]) {
+      const auto& launch = std::get<program::LaunchStep>(side.program->steps[s].what);
+      const uint64_t ctas = side.launches[s]->num_ctas();
+      work += ctas * launch.block[0] * launch.block[1] * launch.block[2];
+      if (work > kWholeWork) break;
+      step.launch.emplace();
+      step.launch->ctas.resize(ctas);
+      std::iota(step.launch->ctas.begin(), step.launch->ctas.end(), 0u);
+    } else if (side.ops[s]) {
+      for (const auto& shape : side.ops[s]->shapes) {
+        const int target = side.ops[s]->buffers[static_cast<size_t>(shape->nest.write.operand)];
+        tensor::ElemSet mine;
+        int64_t iters[term::kMaxRank];
+        all(target).for_each([&](int64_t e) {
+          if (shape->invert(e, iters)) mine.insert(e);
+        });
+        work += static_cast<uint64_t>(mine.count() * std::max<int64_t>(1, shape->reduction_count));
+        step.nests.push_back(std::move(mine));
+      }
+    } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
+      step.copied = part(copy->dst, copy->dst_offset, copy->bytes);
+    } else if (const auto* fill = std::get_if<program::FillStep>(&side.program->steps[s].what)) {
+      step.copied = part(fill->dst, fill->offset, fill->bytes);
+    }
+  }
+  for (size_t b = 0; b < side.program->buffers.size(); ++b) {
+    if (side.sources[b].kind != term::Source::Kind::Symbol) continue;
+    work += static_cast<uint64_t>(side.sources[b].elements);
+    if (work <= kWholeWork) plan.support[static_cast<int>(b)] = all(static_cast<int>(b));
+  }
+  if (work > kWholeWork) return fail(DiagKind::Limit, "too large for a concrete run of all of it");
+  return plan;
 }
 
 }  // namespace assay::check

@@ -1,7 +1,7 @@
 #pragma once
-// Concrete replay of one location on the real build: launches run on the virtual GPU in IEEE
-// arithmetic (only the CTAs of the location's cone), operators by their IEEE semantics. Independent
-// of traces, marking and the semantic build.
+// Concrete replay on the real build: launches run on the virtual GPU in IEEE arithmetic (only the
+// CTAs of the plan), operators by their IEEE semantics. Independent of traces, marking and the
+// semantic build.
 #include <optional>
 
 #include "check/experiment.h"
@@ -18,5 +18,17 @@ struct Replayed {
 inline constexpr uint64_t kReplayBytes = uint64_t{2} << 30;
 Replayed replay_real(Side& side, const Plan& plan, const program::TensorView& view,
                      int64_t position, const Experiment& e);
+
+// Several locations of one run.
+struct Place {
+  const program::TensorView& view;
+  int64_t position;
+};
+// The values, in the order of the places; Limit where the buffers are too large.
+Result<std::vector<double>> replay_places(Side& side, const Plan& plan,
+                                          const std::vector<Place>& places, const Experiment& e);
+
+// All CTAs and all elements, found without a trace: for replay alone. Limit: too large for that.
+Result<Plan> whole_plan(const Side& side);
 
 }  // namespace assay::check

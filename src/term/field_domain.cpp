@@ -26,6 +26,7 @@ FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
       salt_v_(mix64(seed_ ^ 0x1111)),
       salt_e_(mix64(seed_ ^ 0x2222)),
       with_exp_(settings.with_exp),
+      log_laws_(settings.log_laws),
       facts_(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444)) {
   auto draw = [&](uint64_t k) { return to_element(mix64(seed_ ^ (0x9000 + k))); };
   ln2_p_ = draw(1), ln2_q_ = draw(2), ln10_p_ = draw(3), ln10_q_ = draw(4);

@@ -51,6 +51,8 @@ class FieldDomain {
     int prime = 0;
     uint64_t seed = 1;
     bool with_exp = true;  // e images are computed
+    // Sums of logarithms become one logarithm; else they stay sums, over which products distribute.
+    bool log_laws = true;
   };
 
   FieldDomain(const Settings& settings, const Snapper& snapper);
@@ -211,7 +213,7 @@ class FieldDomain {
   PrimePair primes_;
   const Snapper& snapper_;
   uint64_t seed_, salt_v_, salt_e_;
-  bool with_exp_;
+  bool with_exp_, log_laws_;
   bool have_logs_ = false, have_roots_ = false;
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;

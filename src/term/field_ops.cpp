@@ -148,6 +148,7 @@ void FieldDomain::log_of(const Row& a, double scale_p, double scale_q, Row& out,
   row_sub(q, h1, h2, out.e, mask);
   row_scale(q, out.e, scale_q, out.e, mask);
   out.taint = 0;
+  if (!log_laws_) return;
   for_lanes(mask,
             [&](int l) { facts_.logs[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
   have_logs_ = true;

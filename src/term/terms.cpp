@@ -57,13 +57,21 @@ bool commutes(Fn fn) {
 }  // namespace
 
 TermId TermDag::intern(const Term& t) {
-  auto& bucket = index_[key_of(t)];
-  for (TermId id : bucket)
-    if (same(terms_[id], t)) return id;
+  auto place = [&](const Term& x) { return key_of(x) & (index_.size() - 1); };
+  if (terms_.size() * 2 > index_.size()) {
+    index_.assign(index_.size() * 2, 0);
+    for (size_t id = 1; id < terms_.size(); ++id) {
+      size_t at = place(terms_[id]);
+      while (index_[at] != 0) at = (at + 1) & (index_.size() - 1);
+      index_[at] = static_cast<TermId>(id);
+    }
+  }
+  size_t at = place(t);
+  for (; index_[at] != 0; at = (at + 1) & (index_.size() - 1))
+    if (same(terms_[index_[at]], t)) return index_[at];
   const auto id = static_cast<TermId>(terms_.size());
   terms_.push_back(t);
-  bucket.push_back(id);
-  return id;
+  return index_[at] = id;
 }
 
 TermId TermDag::symbol(uint64_t symbol, Ty type, int64_t element) {

@@ -45,7 +45,8 @@ class TermDag {
  private:
   TermId intern(const Term& t);
   std::vector<Term> terms_;  // terms_[0] is a dummy
-  std::unordered_map<uint64_t, std::vector<TermId>> index_;
+  // Open addressing: ids by hash, 0 where free; a power of two, at most half full.
+  std::vector<TermId> index_ = std::vector<TermId>(64, 0);
 };
 
 class TermDomain {
