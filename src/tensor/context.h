@@ -51,6 +51,10 @@ class Context {
   Ref out(size_t k, DType dtype, const Shape& shape);
   // Whether the step has an output k: for forms whose further outputs are optional.
   bool wants(size_t k) const { return outputs_ != nullptr && k < outputs_->size(); }
+  // What the step says of output k, where that differs between PyTorch's devices; null: not given.
+  const program::TensorView* declared(size_t k) const {
+    return wants(k) && (*outputs_)[k].buffer >= 0 ? &(*outputs_)[k] : nullptr;
+  }
   Ref temp(DType dtype, const Shape& shape);
   void push(NestBuilder& nest) { lowered_.nests.push_back(nest.finish()); }
 

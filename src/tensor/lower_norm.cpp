@@ -41,6 +41,12 @@ namespace {
 
 DType wide_of(DType t) { return t == DType::F64 ? DType::F64 : DType::F32; }
 
+// Saved statistics of half tensors are float32 on CUDA and half on the CPU; the step says which.
+DType saved_dtype(const Context& c, size_t k, DType x) {
+  const program::TensorView* out = c.declared(k);
+  return out != nullptr && out->dtype == x ? x : wide_of(x);
+}
+
 // The statistics of a normalization and how its tensors index them: all Refs have x's rank (strides
 // 0 where a tensor does not depend on a dimension).
 struct Affine2 {
@@ -111,8 +117,8 @@ void lower_layer_norm(Context& c) {
   if (bias) a.bias = expand(*bias, x.shape);
   normalize(c, out, x, a);
   if (!native) return;
-  copy(c, drop_dims(c.out(1, wide, kept), dims, true), m.mean);
-  copy(c, drop_dims(c.out(2, wide, kept), dims, true), rstd);
+  copy(c, drop_dims(c.out(1, saved_dtype(c, 1, x.dtype), kept), dims, true), m.mean);
+  copy(c, drop_dims(c.out(2, saved_dtype(c, 2, x.dtype), kept), dims, true), rstd);
 }
 
 void lower_rms_norm(Context& c) {
@@ -267,7 +273,6 @@ void update_running(Context& c, const Ref& out, const Ref& running, const Ref& s
 void lower_batch_norm(Context& c) {
   std::optional<BatchNorm> n = batch_norm_args(c);
   if (!n) return;
-  DType wide = wide_of(n->x.dtype);
   Ref out = c.out(0, n->x.dtype, n->x.shape);
   Shape channels{n->x.shape[1]};
   if (c.failed()) return;
@@ -275,11 +280,12 @@ void lower_batch_norm(Context& c) {
   bool plain = c.base() == "batch_norm";
   size_t next = 1;
   if (!plain) {
-    Shape saved = n->training ? channels : Shape{0};
-    Ref mean_out = c.out(1, wide, saved), rstd_out = c.out(2, wide, saved);
-    if (n->training) {
-      copy(c, mean_out, s.mean);
-      copy(c, rstd_out, s.rstd);
+    // In evaluation CUDA saves what it normalized by; the CPU saves two empty tensors.
+    for (size_t k : {1, 2}) {
+      const program::TensorView* given = c.declared(k);
+      bool none = !n->training && given != nullptr && given->shape == Shape{0};
+      Ref saved = c.out(k, saved_dtype(c, k, n->x.dtype), none ? Shape{0} : channels);
+      if (!none) copy(c, saved, k == 1 ? s.mean : s.rstd);
     }
     next = 3;
   }

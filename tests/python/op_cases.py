@@ -103,6 +103,14 @@ DTYPES: dict[str, list[torch.dtype]] = {}  # what self.dtype runs over; default:
 LOOSE: dict[str, float] = {}  # factor on the tolerance of float32 and float64
 # Outputs that are float32 on CUDA where PyTorch's CPU kernels give half types.
 CUDA_WIDE = {"native_layer_norm": (1, 2)}
+# Saved statistics in evaluation: empty on the CPU, on CUDA what was normalized by (arguments 3 and
+# 4, epsilon last).
+CUDA_SAVES = (
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training",
+)
 # Operators that update running statistics (arguments 3 and 4): further outputs of the step.
 UPDATES = ("batch_norm", "native_batch_norm", "_native_batch_norm_legit")
 

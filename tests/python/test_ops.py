@@ -89,6 +89,8 @@ def call(op: Any, args: list[Any]) -> list[torch.Tensor | None]:
     name = op.name().removeprefix("aten::")
     if name in op_cases.UPDATES and plain[3] is not None:
         outs += plain[3:5]
+    if name in op_cases.CUDA_SAVES and outs[1].shape == (0,):
+        outs[1], outs[2] = plain[3], 1 / torch.sqrt(plain[4] + plain[-1])
     for k in op_cases.CUDA_WIDE.get(name, ()):
         outs[k] = outs[k].to(torch.promote_types(outs[k].dtype, F32))
     return outs

@@ -241,5 +241,31 @@ TEST(Lower, SurvivesRandomArguments) {
   EXPECT_GT(lowered, 5000);
 }
 
+// PyTorch's CPU and CUDA kernels save different statistics in evaluation; a step says which.
+TEST(Lower, SavedStatisticsOfEitherDevice) {
+  StepMaker m;
+  for (auto [shape, dtype, fits] :
+       {std::tuple(Shape{4}, DType::F32, true), std::tuple(Shape{0}, DType::F16, true),
+        std::tuple(Shape{0}, DType::F32, true), std::tuple(Shape{4}, DType::F64, false),
+        std::tuple(Shape{2}, DType::F32, false)}) {
+    const Arg v = m.view({4});
+    OpStep s{"aten::_native_batch_norm_legit_no_training",
+             {m.view({2, 4, 3}, DType::F16), v, v, v, v, 0.1, 1e-5},
+             {m.view({2, 4, 3}, DType::F16), m.view(shape, dtype), m.view(shape, dtype)}};
+    EXPECT_EQ(lower(s).has_value(), fits) << shape[0];
+    s.op = "aten::native_batch_norm";
+    s.args.insert(s.args.begin() + 5, false);
+    EXPECT_EQ(lower(s).has_value(), fits) << shape[0];
+    s.args[5] = true;  // in training both save what they computed
+    EXPECT_EQ(lower(s).has_value(), fits && shape[0] == 4) << shape[0];
+  }
+  for (DType saved : {DType::F16, DType::F32, DType::F64}) {
+    OpStep s{"aten::native_layer_norm",
+             {m.view({2, 4}, DType::F16), Shape{4}, std::monostate(), std::monostate(), 1e-5},
+             {m.view({2, 4}, DType::F16), m.view({2, 1}, saved), m.view({2, 1}, saved)}};
+    EXPECT_EQ(lower(s).has_value(), saved != DType::F64);
+  }
+}
+
 }  // namespace
 }  // namespace assay::tensor
