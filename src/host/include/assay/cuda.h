@@ -130,9 +130,6 @@ T ceil_div(T a, T b) {
        _i_n_d_e_x += static_cast<int64_t>(blockDim.x) * gridDim.x, i = static_cast<T>(_i_n_d_e_x))
 #define CUDA_1D_KERNEL_LOOP(i, n) CUDA_1D_KERNEL_LOOP_TYPE(i, n, int)
 #define CUDA_KERNEL_LOOP(i, n) CUDA_1D_KERNEL_LOOP(i, n)
-#define C10_LAUNCH_BOUNDS_1(a) __launch_bounds__(a)
-#define C10_LAUNCH_BOUNDS_2(a, b) __launch_bounds__(a, b)
-#define C10_WARP_SIZE 32
 
 #if defined(__CUDACC__)
 template <class T>

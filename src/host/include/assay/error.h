@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "assay/abi.h"
+#include "assay/macros.h"
 
 namespace c10 {
 
@@ -109,12 +110,7 @@ template <class E, class... Args>
 #define AT_ASSERTM(cond, ...) TORCH_CHECK_WITH(Error, cond __VA_OPT__(, ) __VA_ARGS__)
 #define AT_CHECK(cond, ...) TORCH_CHECK_WITH(Error, cond __VA_OPT__(, ) __VA_ARGS__)
 #define AT_ERROR(...) ::c10::detail::raise<::c10::Error>("error" __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_LINALG(cond, ...) TORCH_CHECK_WITH(Error, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_ARG(cond, n, ...) TORCH_CHECK(cond, "invalid argument " #n ": ", __VA_ARGS__)
 #define TORCH_WARN(...) ((void)::c10::str(__VA_ARGS__))
 #define TORCH_WARN_ONCE(...) ((void)::c10::str(__VA_ARGS__))
-#define C10_UNUSED __attribute__((unused))
-#define C10_LIKELY(x) (__builtin_expect(static_cast<bool>(x), 1))
-#define C10_UNLIKELY(x) (__builtin_expect(static_cast<bool>(x), 0))
-#define C10_ALWAYS_INLINE inline __attribute__((always_inline))
-#define TORCH_API
-#define C10_API
-#define C10_EXPORT

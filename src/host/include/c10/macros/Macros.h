@@ -1,2 +1,2 @@
 #pragma once
-#include "assay/scalar_type.h"
+#include "assay/macros.h"
