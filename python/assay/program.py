@@ -61,6 +61,21 @@ def views_in(value: Any) -> list[Json]:
     return []
 
 
+def places_in(step: Json) -> list[Json]:
+    """Whatever names a buffer in a step, under "buffer", "dst" or "src"."""
+    if step["kind"] == "op":
+        return [*step["outputs"], *(v for a in step["args"] for v in views_in(a))]
+    if step["kind"] == "launch":
+        return [s for s in step["slots"] if "scalar" not in s]
+    return [step]
+
+
+def buffers_in(step: Json) -> list[int]:
+    places = places_in(step)
+    found = [v.get(key, -1) for v in places for key in ("buffer", "dst", "src")]
+    return [b for b in found if b >= 0]
+
+
 @dataclass
 class Builder:
     name: str
@@ -73,6 +88,18 @@ class Builder:
     init_args: list[Json] = field(default_factory=list)
     changed: list[tuple[str, int]] = field(default_factory=list)
     form: str = "module"
+    modules: list[Json] = field(default_factory=list)
+    scalars: list[Json] = field(default_factory=list)
+    # Steps that what follows is not ordered behind: work on streams that nothing has waited for.
+    unjoined: set[int] = field(default_factory=set)
+
+    def module(self, name: str) -> int:
+        """The index of the module that Assay knows by this name."""
+        for k, m in enumerate(self.modules):
+            if m["name"] == name:
+                return k
+        self.modules.append({"name": name, "symbols": []})
+        return len(self.modules) - 1
 
     def add_buffer(self, buffer: Buffer) -> int:
         self.buffers.append(buffer)
@@ -82,7 +109,13 @@ class Builder:
         step: Json = {"kind": "op", "op": op, "args": args, "outputs": outputs}
         if loc is not None:
             step["loc"] = loc
+        if self.unjoined:
+            step["implicit_order"] = False
+            step["after"] = self.joined()
         self.steps.append(step)
+
+    def joined(self) -> list[int]:
+        return [k for k in range(len(self.steps)) if k not in self.unjoined]
 
     def add_note(self, kind: str, severity: str, message: str) -> None:
         self.notes.append({"kind": kind, "severity": severity, "message": message})
@@ -99,14 +132,31 @@ class Builder:
             for v in group
             if v["buffer"] >= 0
         }
+        needed |= {s["buffer"] for s in self.scalars}
+        needed |= {b for m in self.modules for _, b in m["symbols"]}
+        for step in self.steps:
+            if step["kind"] == "launch":  # may write whatever it points to
+                needed |= set(buffers_in(step))
         kept = []
-        for step in reversed(self.steps):
-            written = {v["buffer"] for v in step["outputs"]}
-            if written & needed:
-                needed |= written
-                needed |= {v["buffer"] for a in step["args"] for v in views_in(a)}
+        new_step: dict[int, int] = {}
+        for k in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[k]
+            if step["kind"] == "op":
+                live = bool({v["buffer"] for v in step["outputs"]} & needed)
+            else:
+                live = step["kind"] == "launch" or step["dst"] in needed
+            if live:
+                needed |= set(buffers_in(step))
                 kept.append(step)
+                new_step[k] = len(kept)
         self.steps = kept[::-1]
+        new_step = {k: len(kept) - n for k, n in new_step.items()}
+        for step in self.steps:
+            if "after" in step:
+                step["after"] = [new_step[a] for a in step["after"] if a in new_step]
+        for note in self.notes:
+            if "step" in note:
+                note["step"] = new_step.get(note["step"], -1)
         keep = [
             i in needed or b.role in ("input", "parameter", "state")
             for i, b in enumerate(self.buffers)
@@ -120,20 +170,24 @@ class Builder:
                 new_index[i] = len(new_index)
         self.buffers = [b for b, kept in zip(self.buffers, keep, strict=True) if kept]
 
-        seen: set[int] = set()
+        seen: set[tuple[int, str]] = set()
 
         def fix(v: Json) -> None:
-            if id(v) not in seen:  # a view may be shared between places
-                seen.add(id(v))
+            if (id(v), "buffer") not in seen:  # a view may be shared between places
+                seen.add((id(v), "buffer"))
                 if v["buffer"] >= 0:
                     v["buffer"] = new_index[v["buffer"]]
 
         for step in self.steps:
-            for v in step["outputs"]:
-                fix(v)
-            for a in step["args"]:
-                for v in views_in(a):
-                    fix(v)
+            for v in places_in(step):
+                for key in ("buffer", "dst", "src"):
+                    if v.get(key, -1) >= 0 and (id(v), key) not in seen:
+                        seen.add((id(v), key))
+                        v[key] = new_index[v[key]]
+        for s in self.scalars:
+            s["buffer"] = new_index[s["buffer"]]
+        for m in self.modules:
+            m["symbols"] = [[symbol, new_index[b]] for symbol, b in m["symbols"]]
         for a in self.arguments:
             for v in views_in(a["value"]):
                 fix(v)
@@ -152,6 +206,10 @@ class Builder:
             "mutated": self.mutated,
             "notes": self.notes,
         }
+        if self.modules:
+            out["modules"] = self.modules
+        if self.scalars:
+            out["scalars"] = self.scalars
         if self.init_args:
             out["init_args"] = self.init_args
         if self.changed:

@@ -12,15 +12,16 @@ storage then stands for the new buffer (`_assign`).
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
 from assay.encode import dtype_name, encode_arguments, step_name, tensor_bytes
@@ -53,6 +54,13 @@ class Slot:
     tensor: torch.Tensor | None = None  # keeps the storage, and so its identity, alive
 
 
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """Without any mode: what runs here is Assay's own business."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
 def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
@@ -82,6 +90,9 @@ class Recorder(TorchDispatchMode):
         self.read_as_values: set[int] = set()  # original buffers whose value decided something
         self.values: dict[int, torch.Tensor] = {}  # original buffer -> its real value, if known
         self._reads: set[int] = set()
+        self.passed: set[int] = set()  # buffers that an extension function was given
+        self.original_constants: set[int] = set()  # what a constructor left beside parameters
+        self.launched: set[int] = set()  # those and what it made: kernels may write them
         self._fakes_of_real: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._decompositions: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
 
@@ -221,6 +232,36 @@ class Recorder(TorchDispatchMode):
         self.slots[storage_key(copy)] = Slot(self.read(source)["buffer"], tensor=copy)
         return True
 
+    # --- calls of extension functions ---
+    def own(self, tensor: torch.Tensor) -> None:
+        """Gives a storage that shares its buffer with another one a copy: kernels write in
+        place."""
+        slot = self.slots[storage_key(tensor)]
+        others = [s for s in self.slots.values() if s is not slot]
+        if all(slot.buffer not in (s.buffer, s.original) for s in others):
+            return
+        old = self.builder.buffers[slot.buffer]
+        flat = [old.nbytes // dtype_size(old.dtype)]
+        source = view(slot.buffer, old.dtype, 0, flat, [1])
+        slot.buffer = self.builder.add_buffer(Buffer("", old.nbytes, old.dtype))
+        copy = view(slot.buffer, old.dtype, 0, flat, [1])
+        self.builder.add_step("aten::clone", [source, None], [copy], self._loc())
+
+    def adopt(self, tensor: torch.Tensor, buffer: int) -> None:
+        """The storage of `tensor` stands for a buffer that the Program has already."""
+        self.slots[storage_key(tensor)] = Slot(buffer, tensor=tensor)
+
+    def add_call(self, steps: list[Json]) -> None:
+        self.builder.steps += steps
+
+    def contents(self, buffer: int) -> bytes | None:
+        """What a buffer holds before the pass, where it is known."""
+        value = self.values.get(buffer)
+        if value is None:
+            return self.builder.buffers[buffer].data
+        with unset_fake_temporarily():
+            return tensor_bytes(value)
+
     # --- mutation ---
     def _in_place(self, func: Any, args: Any, kwargs: Any) -> Any:
         if torch.Tag.inplace_view in func.tags:
@@ -279,6 +320,7 @@ class Recorder(TorchDispatchMode):
                 self.builder.add_step("aten::clone", [source, None], [copy], None)
                 source = dict(copy)
             pending.append((source, target))
+            slot.buffer = slot.original
         for source, target in pending:
             self.builder.add_step("aten::clone", [source, None], [dict(target)], None)
             self.builder.mutated.append(dict(target))
@@ -300,7 +342,7 @@ def _item(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
     """Known values (constants, buffers that forward has not changed) may decide control flow."""
     tensor = args[0]
     slot = rec.slots.get(storage_key(tensor))
-    if slot is not None and slot.buffer in rec.values:
+    if slot is not None and slot.buffer in rec.values and slot.buffer not in rec.launched:
         real = rec.values[slot.buffer]
         rec.read_as_values.add(slot.buffer)
         with unset_fake_temporarily():

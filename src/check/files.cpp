@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "check/front.h"
 #include "check/launch_toml.h"
+#include "check/programs.h"
 #include "host/compile.h"
 
 namespace assay::check {
@@ -160,6 +161,22 @@ Result<Recorded> recorded_pairs(const CheckRequest& rq, std::vector<Finding>& no
   return out;
 }
 
+Result<std::vector<Pair>> program_pairs(const CheckRequest& rq, std::vector<Finding>& notes,
+                                        std::vector<Timing>& timings, Lacks& lacks) {
+  const auto start = SteadyClock::now();
+  ASSAY_TRY(RecordedPrograms recorded, record_programs(rq, lacks));
+  for (const auto& [who, skipped] : {std::pair("reference", &recorded.reference_skipped),
+                                     std::pair("candidate", &recorded.candidate_skipped)})
+    for (const auto& s : *skipped)
+      notes.push_back({"note",
+                       Severity::Info,
+                       fmt::format("the {} rejects {}: {}", who, change_text(s.changed), s.reason),
+                       {}});
+  for (Pair& p : recorded.pairs) p.change = change_text(p.reference.changed);
+  timings.push_back({"record", since(start)});
+  return std::move(recorded.pairs);
+}
+
 Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   Sides sides;
   const Program& reference = pair.reference;
@@ -191,8 +208,15 @@ Status check_usage(const CheckRequest& rq) {
   const auto bad = [](const std::string& message, const std::string& path) {
     return fail(DiagKind::Invalid, message, {path, 0, 0});
   };
-  if (ext != ".cu" && ext != ".ptx" && ext != ".assay")
-    return bad("a candidate is a .cu, .ptx or .assay file", rq.candidate);
+  if (ext != ".cu" && ext != ".py" && ext != ".ptx" && ext != ".assay")
+    return bad("a candidate is a .cu, .py, .ptx or .assay file", rq.candidate);
+  if (ext == ".py") {
+    if (other != ".py")
+      return bad("a program with ModelNew is checked against a ref.py with Model", rq.reference);
+    if (!rq.launch_toml.empty() || !rq.inputs.empty())
+      return bad("--launch and --inputs are for kernels, not for a program", rq.candidate);
+    return {};
+  }
   if (other != ".py" && other != ".json" && other != ".assay" && other != ".cu" && other != ".ptx")
     return bad(
         "a reference is a .py, .json or .assay file, or a .cu (with --inputs or --launch) or .ptx "
@@ -272,7 +296,9 @@ Result<Verdict> check_files(const CheckRequest& request) {
   ASSAY_CHECK(check_usage(request));
   Recorded recorded;
   std::vector<Pair>& pairs = recorded.pairs;
-  if (!request.launch_toml.empty()) {
+  if (extension_of(request.candidate) == ".py") {
+    ASSAY_TRY(pairs, program_pairs(request, notes, timings, lacks));
+  } else if (!request.launch_toml.empty()) {
     ASSAY_TRY(pairs, launch_pairs(request, timings, lacks));
   } else {
     ASSAY_TRY(recorded, recorded_pairs(request, notes, timings, lacks));

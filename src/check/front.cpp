@@ -30,13 +30,14 @@ Result<T> of_file(Result<T> result, const std::string& path) {
 }
 
 // The Programs of a ref.py: the given shape first, then altered ones. `inputs_only`: its arguments
-// alone, no steps and no outputs.
+// alone, no steps and no outputs. `function`: the one whose arguments they are, where it has it.
 Result<ProgramSet> export_python(const CheckRequest& rq, const std::string& path, bool inputs_only,
-                                 Lacks& lacks) {
+                                 Lacks& lacks, const std::string& function = "module_fn") {
   host::ReferenceRequest request;
   request.path = path;
   request.eval = rq.eval;
   request.inputs_only = inputs_only;
+  request.function = function;
   request.altered = rq.altered_shapes ? kAlteredShapes : 0;
   request.wall_seconds =
       std::max(60.0, rq.options.timeout_s);  // importing PyTorch alone takes long
@@ -77,6 +78,10 @@ Result<ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks) {
   }
   return fail(DiagKind::Invalid, "a reference is a .py, .json or .assay file",
               {rq.reference, 0, 0});
+}
+
+Result<ProgramSet> load_module(const CheckRequest& rq, Lacks& lacks) {
+  return export_python(rq, rq.reference, false, lacks, "");
 }
 
 Result<ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks) {

@@ -20,6 +20,8 @@ std::string extension_of(const std::string& path);
 Result<std::vector<program::Program>> load_programs(const std::string& path);
 // A .py, .json or .assay: the given shape first, then altered ones.
 Result<program::ProgramSet> load_reference(const CheckRequest& rq, Lacks& lacks);
+// A ref.py as KernelBench calls it: the module, whatever functions its forward is made of.
+Result<program::ProgramSet> load_module(const CheckRequest& rq, Lacks& lacks);
 // The arguments of --inputs alone: what both sources are called with.
 Result<program::ProgramSet> load_inputs(const CheckRequest& rq, Lacks& lacks);
 

@@ -89,7 +89,8 @@ struct Session {
   const ProcessSpec& spec;
   ProcessResult out;
   Pipe in, text, result;
-  size_t written = 0;
+  std::string input = spec.input;  // still to be written
+  size_t scanned = 0;              // of out.result, for lines that ask
   pid_t pid = -1;
 
   // Compares memory and threads with the limits; true: over one of them.
@@ -99,7 +100,9 @@ struct Session {
   }
 
   // Moves bytes until both outputs are closed or the deadline passes.
-  void pump(Clock::time_point deadline);
+  void pump(Clock::time_point* deadline);
+  void answer_lines(Clock::time_point* deadline);
+  void feed();
   bool drain(int fd, std::string* into, size_t cap, bool* too_long);
 };
 
@@ -138,18 +141,49 @@ bool Session::over_limits() {
   return out.too_much_memory || out.too_many_threads;
 }
 
-void Session::pump(Clock::time_point deadline) {
+// Takes the complete lines that ask out of the result and answers them.
+void Session::answer_lines(Clock::time_point* deadline) {
+  if (!spec.answer) return;
+  for (;;) {
+    const size_t end = out.result.find('\n', scanned);
+    if (end == std::string::npos) {  // the last line is not complete
+      scanned = out.result.size();
+      return;
+    }
+    const size_t begin = end == 0 ? 0 : out.result.rfind('\n', end - 1) + 1;  // npos + 1 is 0
+    if (out.result.compare(begin, 4, "ask ") != 0) {
+      scanned = end + 1;
+      continue;
+    }
+    const std::string line = out.result.substr(begin + 4, end - begin - 4);
+    out.result.erase(begin, end + 1 - begin);
+    scanned = begin;
+    const auto start = Clock::now();
+    input += spec.answer(line) + "\n";
+    *deadline += Clock::now() - start;
+  }
+}
+
+void Session::feed() {
+  const ssize_t n = write(in.write, input.data(), input.size());
+  if (n > 0) input.erase(0, static_cast<size_t>(n));
+  const bool broken = n < 0 && errno != EAGAIN && errno != EINTR;
+  if (broken || (input.empty() && !spec.answer)) in.close_end(&in.write);
+}
+
+void Session::pump(Clock::time_point* deadline) {
   while (text.read >= 0 || result.read >= 0) {
     auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - Clock::now()).count();
     if (left <= 0) {
       out.timed_out = true;
       return;
     }
     if (over_limits()) return;
     const long wait = spec.max_resident != 0 || spec.max_threads != 0 ? 20 : 1000;  // ms
-    std::array<pollfd, 3> fds{
-        {{text.read, POLLIN, 0}, {result.read, POLLIN, 0}, {in.write, POLLOUT, 0}}};
+    std::array<pollfd, 3> fds{{{text.read, POLLIN, 0},
+                               {result.read, POLLIN, 0},
+                               {input.empty() ? -1 : in.write, POLLOUT, 0}}};
     if (poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left, wait))) < 0 &&
         errno != EINTR)
       return;
@@ -162,13 +196,9 @@ void Session::pump(Clock::time_point deadline) {
         result.close_end(&result.read);
       }
       if (out.result_too_long) return;
+      answer_lines(deadline);
     }
-    if (in.write >= 0 && fds[2].revents != 0) {
-      ssize_t n = write(in.write, spec.input.data() + written, spec.input.size() - written);
-      if (n > 0) written += static_cast<size_t>(n);
-      bool broken = n < 0 && errno != EAGAIN && errno != EINTR;
-      if (broken || written == spec.input.size()) in.close_end(&in.write);
-    }
+    if (fds[2].revents != 0) feed();
   }
 }
 
@@ -204,10 +234,10 @@ Result<ProcessResult> run_process(const ProcessSpec& spec) {
   s.in.close_end(&s.in.read);
   s.text.close_end(&s.text.write);
   s.result.close_end(&s.result.write);
-  if (spec.input.empty()) s.in.close_end(&s.in.write);
+  if (spec.input.empty() && !spec.answer) s.in.close_end(&s.in.write);
   if (s.in.write >= 0) fcntl(s.in.write, F_SETFL, O_NONBLOCK);
   s.pid = pid;
-  s.pump(deadline);
+  s.pump(&deadline);
   int status = 0;
   bool ended = !s.stopped() && wait_until(s, deadline, &status);
   if (!ended) {

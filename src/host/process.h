@@ -2,6 +2,7 @@
 // Child processes: started without a shell, in a process group of their own, with a wall-clock
 // limit and capped output; the whole group is killed at the limit.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct ProcessSpec {
   size_t max_result = 0;        // > 0: descriptor 3 is a pipe, read up to this many bytes
   uint64_t max_resident = 0;    // > 0: the process is killed when it holds more bytes of memory
   uint64_t max_threads = 0;     // > 0: likewise, threads
+  // Called with each line on descriptor 3 that starts with "ask ", without that word. What it
+  // returns is written to standard input, a line. Such lines are no part of `result`, and the time
+  // that it takes counts for no limit.
+  std::function<std::string(const std::string&)> answer;
 };
 
 struct ProcessResult {

@@ -13,9 +13,6 @@
 
 namespace assay::host {
 
-namespace {
-
-// Gives each module its semantic PTX: the unit that defines the same kernels.
 Status attach_semantic(const Compiled& compiled, program::Program* p) {
   auto entries = [](const std::string& text) {
     std::vector<std::string> names;
@@ -42,7 +39,6 @@ Status attach_semantic(const Compiled& compiled, program::Program* p) {
   return {};
 }
 
-// An output that no launch has part in, and what it is made by instead.
 void note_library_outputs(program::Program* p) {
   for (size_t k = 0; k < p->outputs.size(); ++k) {
     std::set<int> wanted = {p->outputs[k].buffer};
@@ -80,8 +76,6 @@ void note_library_outputs(program::Program* p) {
                         {}});
   }
 }
-
-}  // namespace
 
 Result<Recording> record(const RecordRequest& request) {
   CompileRequest c;

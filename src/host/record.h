@@ -42,6 +42,12 @@ struct Recording {
 // "shared-output", "static-state", ... Errors: those of compile_extension and
 // run_confined.
 Result<Recording> record(const RecordRequest& request);
+// Gives each module its semantic PTX: the unit that defines the same kernels. Errors: Internal.
+Status attach_semantic(const Compiled& compiled, program::Program* p);
+
+// Notes outputs that no launch has part in, and what makes them instead ("harness-cheat").
+void note_library_outputs(program::Program* p);
+
 Result<program::Program> record_extension(const RecordRequest& request);
 
 }  // namespace assay::host

@@ -82,6 +82,7 @@ Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
       p.buffers[k].data = given[k].data;
     out.later.push_back(std::move(p));
   }
+  out.returned = answer.value("returned", "null");
   for (const Json& r : answer.at("reads")) {
     HostReadRecord read;
     read.buffer = r.at("buffer").get<int>();

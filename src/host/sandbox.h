@@ -39,6 +39,7 @@ struct HostReadRecord {
 struct SandboxResult {
   program::Program program;
   std::vector<HostReadRecord> reads;
+  std::string returned;              // the form of what was returned: Session::returned
   std::vector<std::string> missing;  // mechanisms of confinement that this kernel lacks
   // What the second and further calls left recorded, from the first step of the first call on, with
   // the arguments and outputs of that call. `later_error`: why there is no more of them.

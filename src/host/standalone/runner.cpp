@@ -210,6 +210,7 @@ int main() {
     std::string unsupported = Session::get().unsupported_reason();
     if (!unsupported.empty()) o = {false, "unsupported", unsupported};
     extra["reads"] = Json::parse(Session::get().reads_json());
+    extra["returned"] = Session::get().returned();
     std::string text;
     Outcome written = Session::get().program_json(&text);
     if (!written.ok && o.ok) o = written;

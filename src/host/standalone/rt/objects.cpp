@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <nlohmann/json.hpp>
 
 #include "assay/abi.h"
 #include "assay/error.h"
@@ -174,6 +175,35 @@ void collect_outputs(int32_t o, std::vector<TensorView>* outputs) {
   }
 }
 
+nlohmann::json form_of(int32_t o) {
+  const Object& v = object(o);
+  nlohmann::json items = nlohmann::json::array();
+  switch (v.kind) {
+    case OTensor:
+      return "tensor";
+    case OBool:
+      return v.i != 0;
+    case OInt:
+      return v.i;
+    case OFloat:
+      return v.d;
+    case OStr:
+      return {{"text", v.s}};
+    case OList:
+    case OTuple:
+      for (int32_t item : v.items) items.push_back(form_of(item));
+      return {{v.kind == OList ? "list" : "tuple", items}};
+    case ODict: {
+      nlohmann::json entries = nlohmann::json::array();
+      for (size_t k = 0; k < v.items.size() && k < v.keys.size(); ++k)
+        entries.push_back({v.keys[k], form_of(v.items[k])});
+      return {{"dict", entries}};
+    }
+    default:
+      return nullptr;
+  }
+}
+
 Outcome invalid(const char* kind, std::string message) { return {false, kind, std::move(message)}; }
 
 Outcome mismatch(const std::vector<const Function*>& candidates,
@@ -221,6 +251,7 @@ Outcome Session::call(const std::string& entry) {
     int32_t result = f->invoke(f->closure, handles.data());
     if (result == kMismatch) continue;
     collect_outputs(result, &r.program().outputs);
+    returned_ = form_of(result).dump();
     return {true, "ok", ""};
   }
   return mismatch(candidates, args);

@@ -27,8 +27,12 @@ class ASSAY_EXPORT Session {
   Outcome program_json(std::string* text);
   std::string reads_json();
   std::string unsupported_reason();
+  // What the last call returned, as JSON: "tensor" (the next of the outputs), null, a number,
+  // {"list": [...]}, {"tuple": [...]}, {"dict": [[KEY, ...]]}, {"text": ...}.
+  const std::string& returned() const { return returned_; }
 
  private:
+  std::string returned_ = "null";
   std::vector<program::Argument> first_arguments_;
 };
 
