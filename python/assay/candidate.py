@@ -304,7 +304,7 @@ class Candidate(Tracer):
     def _call_forward(self, inputs: list[Any]) -> list[torch.Tensor]:
         extensions = self.session.extensions
         extensions.recorder = self.recorder
-        self.session.order.builder = self.builder
+        self.session.order.begin(self.builder)
         try:
             with self.session.caller, self.on_gpu:
                 result = self._forward(inputs, _Call())
@@ -319,6 +319,14 @@ class Candidate(Tracer):
             raise InvalidError(f"{self.session.path.name}: forward raised {where}") from error
         finally:
             extensions.recorder = None
+            self.session.order.begin(self.builder)
+            self.builder.stream = None
+        if self.builder.unjoined:
+            self._note_once(
+                "harness-cheat",
+                "work on another stream is not joined when forward returns: a timer on the current "
+                "stream does not see it, and neither does who reads the result there",
+            )
         if extensions.failure is not None:
             e = extensions.failure
             kind = e.kind if e.kind != "syntax" else "invalid"
@@ -429,6 +437,11 @@ class Candidate(Tracer):
         return copy.deepcopy(out)
 
     # --- notes ---
+    def _note_once(self, kind: str, message: str) -> None:
+        note = {"kind": kind, "severity": "high", "message": message}
+        if note not in self.builder.notes:
+            self.builder.notes.append(note)
+
     late_note = ""
 
     def _note_cheats(self) -> None:

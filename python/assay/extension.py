@@ -149,7 +149,8 @@ class Extensions:
             return _Call(self, self.recorder, extension, name).run(arguments)
 
     def answer(self, extension: int, name: str, program: Json) -> Any:
-        request = {"id": extension, "function": name, "program": program}
+        side = self.recorder is not None and self.recorder.builder.stream is not None
+        request = {"id": extension, "function": name, "program": program, "side": side}
         key = json.dumps(request)
         if key not in self._answers:
             request["repeat"] = self.look_further
@@ -200,7 +201,7 @@ class _Call:
         program = {"schema": 1, "buffers": buffers, "arguments": listed}
         answer = self.owner.answer(self.number, self.name, program)
         # The answer may serve several calls.
-        self._splice(json.loads(json.dumps(answer["program"])))
+        self._splice(json.loads(json.dumps(answer)))
         if answer["threw"]:
             raise LaunchRefused(answer["threw"])
         if answer["reads"] and _has_number(answer["returned"]):
@@ -243,7 +244,8 @@ class _Call:
         return request.json()
 
     # --- the answer ---
-    def _splice(self, p: Json) -> None:
+    def _splice(self, answer: Json) -> None:
+        p = answer["program"]
         rec = self.recorder
         builder = rec.builder
         mapping = dict(enumerate(self.buffers))
@@ -265,13 +267,13 @@ class _Call:
         for s in p.get("scalars", []):
             s["buffer"] = mapping[s["buffer"]]
             builder.scalars.append(s)
-        first = len(builder.steps)
+        first = len(builder.steps) - len(answer["done"][: 1 + (builder.stream is not None)])
         loc = rec._loc()
         for step in p.get("steps", []):
             _remap(step, mapping, modules, scalars)
             if loc is not None and not step.get("loc"):
                 step["loc"] = loc
-        rec.add_call(p.get("steps", []))
+        builder.add_call(p.get("steps", []), answer["done"])
         rec.launched.update(mapping.values())
         for note in p.get("notes", []):
             if note.get("step", -1) >= 0:

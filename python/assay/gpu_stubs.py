@@ -16,18 +16,115 @@ from assay.program import Builder
 
 
 class Order:
-    """Which steps the work on streams is ordered behind. `builder`: the Program being recorded."""
+    """Streams and events of the Program that is being recorded."""
 
     def __init__(self) -> None:
         self.builder: Builder | None = None
+        self.streams = -1
+        self.default = Stream(self, steps=None)
+        self.current = self.default
 
-    def join(self, steps: set[int]) -> None:
-        if self.builder is not None:
+    def begin(self, builder: Builder) -> None:
+        self.builder = builder
+        self.current = self.default
+
+    def done(self, stream: Stream) -> set[int]:
+        return set() if self.builder is None else set(self.builder.done(stream.steps))
+
+    def wait(self, stream: Stream, steps: set[int]) -> None:
+        if stream.steps is not None:
+            stream.steps |= steps
+        elif self.builder is not None:
             self.builder.unjoined -= steps
 
-    def join_all(self, *_: Any) -> None:
+    def host_waits(self, steps: set[int]) -> None:
         if self.builder is not None:
-            self.builder.unjoined.clear()
+            self.builder.waited |= steps
+            self.builder.unjoined -= steps
+
+    def synchronize(self, *_: Any) -> None:
+        if self.builder is not None:
+            self.host_waits(set(range(len(self.builder.steps))))
+
+    @contextlib.contextmanager
+    def on(self, stream: Stream | None) -> Iterator[None]:
+        saved = self.current
+        self._switch(stream or saved)
+        try:
+            yield
+        finally:
+            self._switch(saved)
+
+    def _switch(self, stream: Stream) -> None:
+        self.current = stream
+        if self.builder is not None:
+            self.builder.stream, self.builder.stream_number = stream.steps, stream.number
+
+
+class Stream:
+    """torch.cuda.Stream: one of PyTorch's pool, which the default stream does not wait for."""
+
+    device = torch.device("cuda", 0)
+
+    def __init__(self, order: Order, steps: set[int] | None) -> None:
+        self.order = order
+        self.steps = steps  # what its work is ordered behind; None: the default stream
+        order.streams += 1
+        self.number = order.streams
+
+    @property
+    def cuda_stream(self) -> int:
+        if self.steps is not None:
+            raise UnsupportedError("the handle of a stream that is not the default one")
+        return 0
+
+    def wait_stream(self, other: Stream) -> None:
+        self.order.wait(self, self.order.done(other))
+
+    def wait_event(self, event: Event) -> None:
+        self.order.wait(self, event.steps)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event(self.order)
+        event.record(self)
+        return event
+
+    def synchronize(self) -> None:
+        self.order.host_waits(self.order.done(self))
+
+    def query(self) -> bool:
+        return True
+
+    def __enter__(self) -> Stream:
+        self._outer = self.order.on(self)
+        self._outer.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._outer.__exit__(*error)
+
+
+class Event:
+    """torch.cuda.Event."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.steps: set[int] = set()
+
+    def record(self, stream: Stream | None = None) -> None:
+        self.steps = self.order.done(stream or self.order.current)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        self.order.wait(stream or self.order.current, self.steps)
+
+    def synchronize(self) -> None:
+        self.order.host_waits(self.steps)
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Event) -> float:
+        return 1.0
 
 
 def install(order: Order, seeded: Callable[[int], None]) -> None:
@@ -48,14 +145,6 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
         regs_per_multiprocessor=65536,
         L2_cache_size=50 << 20,
     )
-    default = SimpleNamespace(
-        cuda_stream=0,
-        synchronize=order.join_all,
-        query=lambda: True,
-        wait_stream=lambda other: None,
-        wait_event=lambda event: None,
-        device=torch.device("cuda", 0),
-    )
     stubs: dict[str, Any] = {
         "_lazy_init": lambda: None,
         "init": lambda: None,
@@ -65,22 +154,23 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
         "current_device": lambda: 0,
         "set_device": lambda device: None,
         "device": lambda device=None: contextlib.nullcontext(),
-        "synchronize": order.join_all,
+        "synchronize": order.synchronize,
         "empty_cache": lambda: None,
         "get_device_name": lambda device=None: properties.name,
         "get_device_capability": lambda device=None: (9, 0),
         "get_device_properties": lambda device=None: properties,
         "get_arch_list": lambda: ["sm_90"],
         "is_bf16_supported": lambda *_, **__: True,
-        "current_stream": lambda device=None: default,
-        "default_stream": lambda device=None: default,
+        "current_stream": lambda device=None: order.current,
+        "default_stream": lambda device=None: order.default,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
-        "Stream": _unsupported("torch.cuda.Stream"),
-        "Event": _unsupported("torch.cuda.Event"),
+        "Stream": lambda *_, **__: Stream(order, set()),
+        "Event": lambda *_, **__: Event(order),
         "CUDAGraph": _unsupported("torch.cuda.CUDAGraph"),
         "graph": _unsupported("torch.cuda.graph"),
-        "stream": lambda stream: _stream(stream, default),
+        "stream": order.on,
+        "set_stream": _unsupported("torch.cuda.set_stream"),
     }
     for name, value in stubs.items():
         setattr(cuda, name, value)
@@ -135,13 +225,6 @@ def _unsupported(what: str) -> Callable[..., Any]:
         raise UnsupportedError(what)
 
     return stub
-
-
-@contextlib.contextmanager
-def _stream(stream: Any, default: Any) -> Iterator[None]:
-    if stream is not None and stream is not default:
-        raise UnsupportedError("torch.cuda.stream with another stream")
-    yield
 
 
 def _compile(model: Any = None, **_: Any) -> Any:

@@ -92,6 +92,9 @@ class Builder:
     scalars: list[Json] = field(default_factory=list)
     # Steps that what follows is not ordered behind: work on streams that nothing has waited for.
     unjoined: set[int] = field(default_factory=set)
+    waited: set[int] = field(default_factory=set)  # steps that the host has waited for
+    stream: set[int] | None = None  # current one: what its work is ordered behind; None: default
+    stream_number: int = 0
 
     def module(self, name: str) -> int:
         """The index of the module that Assay knows by this name."""
@@ -109,13 +112,49 @@ class Builder:
         step: Json = {"kind": "op", "op": op, "args": args, "outputs": outputs}
         if loc is not None:
             step["loc"] = loc
-        if self.unjoined:
+        if self.stream is not None or self.unjoined:
             step["implicit_order"] = False
-            step["after"] = self.joined()
+            step["after"] = self.done(self.stream)
+        if self.stream is not None:
+            step["stream"] = self.stream_number
+            self.stream.add(len(self.steps))
+            self.unjoined.add(len(self.steps))
         self.steps.append(step)
 
-    def joined(self) -> list[int]:
+    def done(self, stream: set[int] | None) -> list[int]:
+        """The steps that work on a stream (None: the default one) is ordered behind."""
+        if stream is not None:
+            return sorted(stream | self.waited)
         return [k for k in range(len(self.steps)) if k not in self.unjoined]
+
+    def add_call(self, steps: list[Json], done: list[list[int]]) -> None:
+        """The steps of one call of an extension function. The first ones stand for what was done
+        before on the default stream, and on the current one where that is another; `done`: those
+        that are done before what follows on the two."""
+        standing = [self.done(None)] if done else []
+        if done and self.stream is not None:
+            standing.append(self.done(self.stream))
+        first = len(self.steps) - len(standing)  # new index = old index + first
+        several = self.stream is not None or bool(self.unjoined)
+        several = several or not all(s.get("implicit_order", True) for s in steps)
+        before: list[set[int]] = []  # of each old step, in new indices
+        for k, step in enumerate(steps):
+            if step.get("implicit_order", True):
+                step["after"] = list(range(k))
+            after = set(standing[k]) if k < len(standing) else {k + first}
+            for a in step["after"]:
+                after |= before[a]
+            before.append(after)
+            if k >= len(standing):
+                step["after"] = sorted(after - {k + first}) if several else []
+                step["implicit_order"] = not several
+                self.steps.append(step)
+        if several:
+            own = set(range(len(self.steps) - len(steps) + len(standing), len(self.steps)))
+            self.unjoined |= own - {k + first for k in done[0]}
+            if self.stream is not None:
+                for k in done[1]:
+                    self.stream |= before[k]
 
     def add_note(self, kind: str, severity: str, message: str) -> None:
         self.notes.append({"kind": kind, "severity": severity, "message": message})

@@ -251,9 +251,6 @@ class Recorder(TorchDispatchMode):
         """The storage of `tensor` stands for a buffer that the Program has already."""
         self.slots[storage_key(tensor)] = Slot(buffer, tensor=tensor)
 
-    def add_call(self, steps: list[Json]) -> None:
-        self.builder.steps += steps
-
     def contents(self, buffer: int) -> bytes | None:
         """What a buffer holds before the pass, where it is known."""
         value = self.values.get(buffer)

@@ -119,7 +119,9 @@ int run_check(CheckArgs& args) {
 void add_options(CLI::App* sub, CheckArgs& args) {
   check::CheckRequest& request = args.request;
   check::CheckOptions& options = request.options;
-  sub->add_option("candidate", request.candidate, "Kernel: .cu, .ptx or .assay")->required();
+  sub->add_option("candidate", request.candidate,
+                  "Kernel: .cu, .ptx or .assay; or a KernelBench program, .py with ModelNew")
+      ->required();
   sub->add_option("reference", request.reference,
                   "What it must equal: PyTorch (.py, or .json as exported), .cu, .ptx or .assay")
       ->required();
@@ -164,6 +166,7 @@ void add_check(CLI::App& app, Run& run) {
   add_options(sub, *args);
   sub->footer(
       "assay check KERNEL.cu REF.py                     a kernel against PyTorch\n"
+      "assay check MODEL_NEW.py REF.py                  a KernelBench program against PyTorch\n"
       "assay check NEW.cu OLD.cu --inputs REF.py        two versions, called as REF.py calls them\n"
       "assay check NEW.ptx OLD.ptx --launch L.toml      two versions, launched as L.toml says\n"
       "assay check NEW.cu OLD.cu|OLD.ptx --launch L.toml    the same for kernels alone\n");

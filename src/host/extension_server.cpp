@@ -98,7 +98,10 @@ Result<std::string> ExtensionServer::call(const std::string& line) {
   ASSAY_TRY(run.program, program::from_json(j.at("program").dump()));
   run.extension = extensions_[id].compiled.extension;
   run.entry = j.at("function").get<std::string>();
-  ASSAY_TRY(SandboxResult result, run_probed(run));
+  SandboxRequest placed = run;
+  placed.amid = !run.program.buffers.empty();
+  placed.side = placed.amid && j.at("side").get<bool>();
+  ASSAY_TRY(SandboxResult result, run_probed(placed));
   program::Program& p = result.program;
   ASSAY_CHECK(attach_semantic(extensions_[id].compiled, &p));
   if (!result.exception.empty()) {
@@ -129,6 +132,7 @@ Result<std::string> ExtensionServer::call(const std::string& line) {
   return text_of({{"program", Json::parse(text)},
                   {"returned", Json::parse(result.returned, nullptr, false)},
                   {"reads", result.reads.size()},
+                  {"done", result.done},
                   {"threw", result.exception}});
 }
 

@@ -82,6 +82,7 @@ Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
       p.buffers[k].data = given[k].data;
     out.later.push_back(std::move(p));
   }
+  if (answer.contains("done")) out.done = answer["done"].get<std::vector<std::vector<int>>>();
   out.returned = answer.value("returned", "null");
   for (const Json& r : answer.at("reads")) {
     HostReadRecord read;
@@ -116,6 +117,8 @@ std::string request_text(const SandboxRequest& request, const fs::path& work,
   j["cpu_seconds"] = request.limits.cpu_seconds;
   j["run"] = request.run;
   j["calls"] = request.calls;
+  j["amid"] = request.amid;
+  j["side"] = request.side;
   return j.dump();
 }
 

@@ -196,6 +196,8 @@ int main() {
     c.cpu_seconds = request.at("cpu_seconds").get<uint64_t>();
     settings.run = request.at("run").get<int>();
     calls = request.at("calls").get<int>();
+    settings.amid = request.value("amid", false);
+    settings.side = request.value("side", false);
   } catch (const std::exception& e) {
     report({false, "internal", std::string("the request: ") + e.what()}, Json::object());
   }
@@ -211,6 +213,7 @@ int main() {
     if (!unsupported.empty()) o = {false, "unsupported", unsupported};
     extra["reads"] = Json::parse(Session::get().reads_json());
     extra["returned"] = Session::get().returned();
+    if (settings.amid) extra["done"] = Json::parse(Session::get().done_json());
     std::string text;
     Outcome written = Session::get().program_json(&text);
     if (!written.ok && o.ok) o = written;

@@ -47,6 +47,15 @@ void Recorder::begin(Program request, Settings settings) {
     storage_by_buffer_[s.buffer] = static_cast<int>(storages_.size());
     storages_.push_back(std::move(s));
   }
+  if (settings.side) current_stream_ = new_stream(true);
+  for (int stream = 0; settings.amid && stream <= current_stream_; ++stream) {
+    program::FillStep nothing;
+    nothing.dst = 0;
+    program::Step step;
+    step.what = nothing;
+    step.stream = stream;
+    add_step(std::move(step), {});
+  }
 }
 
 int Recorder::new_storage(uint64_t bytes, DType dtype, bool cuda, Init init, Role role,
@@ -194,6 +203,19 @@ std::vector<int> Recorder::dependencies(int stream) {
     if (ordered && streams_[k].last >= 0) after.insert(streams_[k].last);
   }
   return {after.begin(), after.end()};
+}
+
+std::vector<int> Recorder::done_before(int stream) {
+  std::set<int> found;
+  std::vector<int> open = dependencies(stream);
+  while (!open.empty()) {
+    const int step = open.back();
+    open.pop_back();
+    if (!found.insert(step).second) continue;
+    const auto& after = program_.steps[static_cast<size_t>(step)].after;
+    open.insert(open.end(), after.begin(), after.end());
+  }
+  return {found.begin(), found.end()};
 }
 
 int Recorder::new_stream(bool non_blocking) {

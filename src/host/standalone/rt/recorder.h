@@ -55,6 +55,10 @@ struct HostRead {
 struct Settings {
   int run = 0;  // index of the probing run: moves addresses and probe values
   uint64_t max_steps = 200000;
+  // The call stands amid other work: the first step (a fill of nothing) stands for what the default
+  // stream did before. `side`: it runs under a stream of PyTorch's pool (number 1), and the second
+  // step stands for what that one did.
+  bool amid = false, side = false;
 };
 
 class ASSAY_EXPORT Recorder {
@@ -108,6 +112,8 @@ class ASSAY_EXPORT Recorder {
   void destroy_stream(int stream);
   bool valid_stream(int stream) const;
   void sync_stream(int stream);
+  // The steps that further work on a stream is ordered behind, or that those are.
+  std::vector<int> done_before(int stream);
   void sync_all();
   int new_event();
   bool record_event(int event, int stream);

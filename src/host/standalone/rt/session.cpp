@@ -79,6 +79,11 @@ std::string Session::reads_json() {
   return out.dump();
 }
 
+std::string Session::done_json() {
+  Recorder& r = Recorder::get();
+  return nlohmann::json{r.done_before(0), r.done_before(r.current_stream())}.dump();
+}
+
 std::string Session::unsupported_reason() { return Recorder::get().unsupported_reason(); }
 
 }  // namespace assay::host

@@ -27,6 +27,8 @@ class ASSAY_EXPORT Session {
   Outcome program_json(std::string* text);
   std::string reads_json();
   std::string unsupported_reason();
+  // The steps that are done before what follows on the default stream, and on the current one.
+  std::string done_json();
   // What the last call returned, as JSON: "tensor" (the next of the outputs), null, a number,
   // {"list": [...]}, {"tuple": [...]}, {"dict": [[KEY, ...]]}, {"text": ...}.
   const std::string& returned() const { return returned_; }
