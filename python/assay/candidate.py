@@ -30,7 +30,7 @@ from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.extension import Extensions, LaunchRefused
 from assay.pairing import Pairing, Weight, pair, weights
 from assay.program import SCHEMA, Buffer, Builder, Json, buffers_in
-from assay.recorder import Recorder, storage_key
+from assay.recorder import Recorder, storage_key, unobserved
 from assay.trace import Options, Tracer, _Call
 
 REPEAT_BYTES = 1 << 26  # constants above this are not written down for further calls
@@ -109,6 +109,19 @@ def load(path: Path) -> types.ModuleType:
     return module
 
 
+class CandidateRecorder(Recorder):
+    """Knows what the constructor left on the GPU, wherever the program keeps it."""
+
+    candidate: Candidate
+
+    def _fake_of(self, value: Any) -> Any:
+        real = isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
+        if real and self.candidate.construction.on_device(value):
+            with unobserved():
+                return self.candidate.held(value.detach())
+        return super()._fake_of(value)
+
+
 class Candidate(Tracer):
     """One program at one set of shapes."""
 
@@ -122,13 +135,17 @@ class Candidate(Tracer):
         self.on_gpu = gpu_stubs.OnGpu()
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         self.builder = Builder(session.path.stem)
-        self.recorder = Recorder(self.builder, self.mode, str(session.path))
+        self.recorder = CandidateRecorder(self.builder, self.mode, str(session.path))
+        self.recorder.candidate = self
         self.sources: dict[int, str] = {}
         self.fakes: dict[str, torch.Tensor] = {}
         self.wanted = self._reference_weights(reference, skip)
         self.construction = Construction(self.recorder, self.device, skip)
         self.model = self._build(skip).train(not self.options.evaluate)
         self.symbols: dict[str, torch.Tensor] = {}  # source -> fake
+        self.symbolic: set[int] = set()  # real storages that depend on weights
+        self._constants: dict[int, torch.Tensor] = {}  # real storage -> fake
+        self._kept: list[Any] = []
 
     def _reference_weights(self, reference: ref.Reference, skip: bool) -> list[Weight]:
         recorder = Recorder(Builder("reference"), self.mode, str(reference.path))
@@ -167,10 +184,10 @@ class Candidate(Tracer):
                 f"the parameter {w.name} is initialised otherwise than the reference's of the same "
                 "name: with the same seed the weights differ",
             )
-        symbolic = c.symbolic()
+        self.symbolic = c.symbolic_storages()
         seen: dict[int, Any] = {}
         for module in self.model.modules():
-            self._replace_tensors(module, symbolic, seen)
+            self._replace_tensors(module, seen)
 
     def _root(self, source: str, tensor: torch.Tensor) -> Buffer:
         role, name = source.split(":", 1)
@@ -249,12 +266,12 @@ class Candidate(Tracer):
             taken.add(buffer)
             self.symbols[f"own:{w.name}"] = c.twin(w.tensor)
 
-    def _replace_tensors(self, module: Any, symbolic: set[int], seen: dict[int, Any]) -> None:
+    def _replace_tensors(self, module: Any, seen: dict[int, Any]) -> None:
         """What a module holds becomes fakes on the GPU."""
         for name, parameter in list(module._parameters.items()):
             if parameter is not None and not isinstance(parameter, FakeTensor):
                 if id(parameter) not in seen:
-                    fake = self._held(parameter.detach(), symbolic, name)
+                    fake = self.held(parameter.detach(), name)
                     with self.mode:
                         new = torch.nn.Parameter(fake, requires_grad=False)
                     seen[id(parameter)] = seen[id(new)] = new
@@ -263,39 +280,50 @@ class Candidate(Tracer):
                 else:
                     module._parameters[name] = seen[id(parameter)]
         for name, buffer in list(module._buffers.items()):
-            module._buffers[name] = self._replaced(buffer, symbolic, seen, name)
+            module._buffers[name] = self._replaced(buffer, seen, name)
         for name, value in list(module.__dict__.items()):
             if name.startswith("_") and name in _MODULE_FIELDS:
                 continue
-            new = self._replaced(value, symbolic, seen, name)
+            new = self._replaced(value, seen, name)
             if new is not value:
                 module.__dict__[name] = new
 
-    def _replaced(self, value: Any, symbolic: set[int], seen: dict[int, Any], name: str) -> Any:
+    def _replaced(self, value: Any, seen: dict[int, Any], name: str) -> Any:
         if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
             if id(value) not in seen:
-                seen[id(value)] = self._held(value.detach(), symbolic, name)
+                seen[id(value)] = self.held(value.detach(), name)
             return seen[id(value)]
         if type(value) in (list, tuple):
-            new = [self._replaced(v, symbolic, seen, name) for v in value]
+            new = [self._replaced(v, seen, name) for v in value]
             if any(a is not b for a, b in zip(new, value, strict=True)):
                 return type(value)(new)
         if type(value) is dict:
             for k, v in value.items():
-                value[k] = self._replaced(v, symbolic, seen, name)
+                value[k] = self._replaced(v, seen, name)
         return value
 
-    def _held(self, tensor: torch.Tensor, symbolic: set[int], name: str) -> torch.Tensor:
+    def held(self, tensor: torch.Tensor, name: str = "") -> torch.Tensor:
+        """The fake for a real tensor that the constructor left: one a storage."""
         c = self.construction
-        if c.follows(tensor) and c.buffer_of(tensor) in symbolic:
+        storage = tensor.untyped_storage()
+        if storage._cdata in self.symbolic:
             return c.twin(tensor)
         if c.is_skipped(tensor):
             raise NeedsValuesError
-        fake = self._fake(tensor)
-        dense = torch.empty_like(tensor, requires_grad=False).copy_(tensor)
-        index = self.recorder.add_constant(fake, dense, name)
-        self.recorder.original_constants.add(index)
-        return fake
+        known = self._constants.get(storage._cdata)
+        if known is None:
+            size = storage.nbytes() // tensor.element_size()
+            flat = torch.as_strided(tensor, (size,), (1,), 0).clone()
+            known = self._fake(flat)
+            self._constants[storage._cdata] = known
+            self.recorder.original_constants.add(self.recorder.add_constant(known, flat, name))
+            self._kept.append(storage)
+        if known.dtype != tensor.dtype:
+            raise UnsupportedError("constants viewed under another dtype")
+        with self.mode:
+            return torch.as_strided(
+                known, tensor.shape, tensor.stride(), int(tensor.storage_offset())
+            )
 
     # --- the pass ---
     def _hook(self, call: _Call) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+
 Found = tuple[str, str, int]
 
 _LOOKS = {
@@ -71,24 +73,28 @@ def _fallback(node: ast.Try, names: dict[str, str]) -> list[Found]:
     tried = any(isinstance(n, ast.Call) for s in node.body for n in ast.walk(s))
     out = []
     for handler in node.handlers:
-        computes = any(
-            isinstance(n, ast.Call) and _computes(n, names)
-            for s in handler.body
-            for n in ast.walk(s)
-        )
-        if tried and computes:
+        inner = [n for s in handler.body for n in ast.walk(s)]
+        returns = [c for n in inner if isinstance(n, ast.Return) for c in ast.walk(n)]
+        computes = any(isinstance(n, ast.Call) and _computes(n, names, handler) for n in inner)
+        if tried and (computes or any(isinstance(c, ast.Call) for c in returns)):
             message = "falls back to PyTorch where its kernel fails"
             out.append(("harness-cheat", message, handler.lineno))
     return out
 
 
-def _computes(call: ast.Call, names: dict[str, str]) -> bool:
+def _computes(call: ast.Call, names: dict[str, str], handler: ast.ExceptHandler) -> bool:
     full = _full_name(call.func, names)
     if full.startswith("torch."):
         parts = full.split(".")
         return parts[1] not in ("cuda", "utils", "backends", "no_grad", "device", "version")
-    # self.layer(...), x.relu(): not the raising of another error, not printing.
-    return isinstance(call.func, ast.Attribute) and not full
+    if full or not isinstance(call.func, ast.Attribute):
+        return False
+    root: ast.AST = call.func.value
+    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(root, ast.Name) or root.id == handler.name:
+        return False
+    return root.id == "self" or (root.id not in names and hasattr(torch.Tensor, call.func.attr))
 
 
 _EVENTS = {

@@ -81,6 +81,9 @@ class Construction(SkipRandom):
         self._alive.append(storage)
         self._on_device.add(storage._cdata)
 
+    def on_device(self, tensor: torch.Tensor) -> bool:
+        return self.follows(tensor) or tensor.untyped_storage()._cdata in self._on_device
+
     def _bind(self, tensor: torch.Tensor, fake: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         self._alive.append(storage)
@@ -272,6 +275,11 @@ class Construction(SkipRandom):
                 found |= {v["buffer"] for v in step["outputs"]}
         return found
 
+    def symbolic_storages(self) -> set[int]:
+        buffers = self.symbolic()
+        slots = self.recorder.slots
+        return {k for k, t in self._twins.items() if slots[storage_key(t)].buffer in buffers}
+
     def buffer_of(self, tensor: torch.Tensor) -> int:
         return self.recorder.slots[storage_key(self.twin(tensor))].buffer
 
@@ -303,13 +311,14 @@ class OnCpu(TorchFunctionMode):
         kwargs = kwargs or {}
         c = self.construction
         if func is torch.Tensor.cuda:
+            c.made_on_device(args[0])
             return args[0]
         if func in (torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__):
             if c.follows(args[0]):
                 c.reads.append(func.__name__)
             return func(*args, **kwargs)
+        moved = _names_gpu(kwargs.get("device")) or any(_names_gpu(a) for a in args[1:])
         args = tuple(_on_cpu(a) for a in args)
-        moved = _names_gpu(kwargs.get("device"))
         kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in kwargs.items()}
         c.drawing_on_device = moved
         try:

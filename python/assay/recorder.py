@@ -234,18 +234,22 @@ class Recorder(TorchDispatchMode):
 
     # --- calls of extension functions ---
     def own(self, tensor: torch.Tensor) -> None:
-        """Gives a storage that shares its buffer with another one a copy: kernels write in
-        place."""
+        """Kernels write in place: a storage that is given to one shares its buffer with no
+        other."""
         slot = self.slots[storage_key(tensor)]
+        shared = slot.buffer
         others = [s for s in self.slots.values() if s is not slot]
-        if all(slot.buffer not in (s.buffer, s.original) for s in others):
+        if all(shared not in (s.buffer, s.original) for s in others):
             return
-        old = self.builder.buffers[slot.buffer]
+        # An input, parameter or state keeps its buffer.
+        moved = [s for s in others if s.buffer == shared] if slot.original == shared else [slot]
+        old = self.builder.buffers[shared]
         flat = [old.nbytes // dtype_size(old.dtype)]
-        source = view(slot.buffer, old.dtype, 0, flat, [1])
-        slot.buffer = self.builder.add_buffer(Buffer("", old.nbytes, old.dtype))
-        copy = view(slot.buffer, old.dtype, 0, flat, [1])
-        self.builder.add_step("aten::clone", [source, None], [copy], self._loc())
+        for s in moved:
+            s.buffer = self.builder.add_buffer(Buffer("", old.nbytes, old.dtype))
+            source = view(shared, old.dtype, 0, flat, [1])
+            copy = view(s.buffer, old.dtype, 0, flat, [1])
+            self.builder.add_step("aten::clone", [source, None], [copy], self._loc())
 
     def adopt(self, tensor: torch.Tensor, buffer: int) -> None:
         """The storage of `tensor` stands for a buffer that the Program has already."""

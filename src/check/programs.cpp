@@ -78,8 +78,8 @@ Result<RecordedPrograms> record_programs(const CheckRequest& rq, Lacks& lacks) {
   out.candidate_skipped = std::move(recorded->set.skipped);
   for (Program& r : reference->programs) {
     auto& all = recorded->set.programs;
-    const auto c =
-        std::find_if(all.begin(), all.end(), [&](const Program& p) { return p.changed == r.changed; });
+    const auto c = std::find_if(all.begin(), all.end(),
+                                [&](const Program& p) { return p.changed == r.changed; });
     if (c == all.end()) continue;
     align_arguments(&*c, r);
     for (host::LaterCall& later : recorded->later)

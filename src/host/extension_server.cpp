@@ -36,7 +36,8 @@ std::string error_text(const Diag& d) {
 Result<Strings> written_sources(const Json& texts) {
   std::string key = "1";
   for (const Json& t : texts)
-    key += fmt::format("\n{}\n{}", t.at("name").get<std::string>(), t.at("text").get<std::string>());
+    key +=
+        fmt::format("\n{}\n{}", t.at("name").get<std::string>(), t.at("text").get<std::string>());
   ASSAY_TRY(const fs::path folder,
             cached_folder("inline", program::sha256_hex(key), [&](const fs::path& f) -> Status {
               for (const Json& t : texts) {
@@ -149,9 +150,9 @@ std::string ExtensionServer::answer(const std::string& line) {
   try {
     const auto what = Json::parse(line).at("ask").get<std::string>();
     if (seconds_ > request_.wall_seconds)
-      out = fail(DiagKind::Limit,
-                 fmt::format("building and running extensions took longer than {} s",
-                             request_.wall_seconds));
+      out =
+          fail(DiagKind::Limit, fmt::format("building and running extensions took longer than {} s",
+                                            request_.wall_seconds));
     else if (what == "compile")
       out = compile(line);
     else if (what == "call")

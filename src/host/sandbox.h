@@ -23,7 +23,7 @@ struct SandboxRequest {
   std::string extension;     // path of the shared object
   std::string entry;
   Limits limits;
-  int run = 0;    // probing run: other addresses, other probe values
+  int run = 0;                      // probing run: other addresses, other probe values
   bool amid = false, side = false;  // Settings::amid, side (rt/recorder.h)
   int calls = 1;  // in the same process: the second has new input tensors, the third the first ones
 };
@@ -41,8 +41,8 @@ struct SandboxResult {
   program::Program program;
   std::vector<HostReadRecord> reads;
   std::vector<std::vector<int>> done;  // Session::done_json, where the call stands amid other work
-  std::string returned;              // the form of what was returned: Session::returned
-  std::vector<std::string> missing;  // mechanisms of confinement that this kernel lacks
+  std::string returned;                // the form of what was returned: Session::returned
+  std::vector<std::string> missing;    // mechanisms of confinement that this kernel lacks
   // What the second and further calls left recorded, from the first step of the first call on, with
   // the arguments and outputs of that call. `later_error`: why there is no more of them.
   std::vector<program::Program> later;

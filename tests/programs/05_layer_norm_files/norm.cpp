@@ -1,5 +1,5 @@
-#include <torch/extension.h>
-
 #include "norm.h"
+
+#include <torch/extension.h>
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &layer_norm, "layer norm"); }
