@@ -880,7 +880,7 @@ class ShapeCheck {
   std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<Snapper> snapper_;
   std::vector<double> boundaries_;
-  bool settled_ = false;  // refuted before images were compared
+  bool settled_ = false;              // refuted before images were compared
   std::vector<Experiment> refuting_;  // inputs that refuted a location: the first to try at others
   ShapeResult out_;
 };
