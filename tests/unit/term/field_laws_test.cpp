@@ -103,6 +103,33 @@ const std::vector<Law>& laws() {
        [](B& b) { return div_(b, X(b), b.num(3)); }},
       {"exp of a sum", true, [](B& b) { return ex(b, add(b, X(b), Y(b))); },
        [](B& b) { return mul(b, ex(b, X(b)), ex(b, Y(b))); }},
+      {"exp of a GELU, factors in another order", true,
+       [](B& b) {
+         const Row e = b.op(Fn::Erf, mul(b, X(b), b.lit(0.70710678f)));
+         return ex(b, mul(b, mul(b, X(b), b.lit(0.5f)), add(b, e, b.lit(1))));
+       },
+       [](B& b) {
+         const Row e = b.op(Fn::Erf, mul(b, X(b), b.lit(0.70710678f)));
+         return ex(b, mul(b, add(b, b.num(1), e), mul(b, b.num(0.5), X(b))));
+       }},
+      {"exp of a GELU relative to a maximum", true,
+       [](B& b) {
+         const auto gelu = [&](Row x) {
+           const Row e = b.op(Fn::Erf, mul(b, x, b.lit(0.70710678f)));
+           return mul(b, mul(b, x, b.lit(0.5f)), add(b, e, b.lit(1)));
+         };
+         const Row u = gelu(X(b)), v = gelu(Y(b)), m = b.op(Fn::Max, u, v);
+         const Row p = ex(b, sub(b, u, m)), q = ex(b, sub(b, v, m));
+         return div_(b, p, add(b, p, q));
+       },
+       [](B& b) {
+         const auto gelu = [&](Row x) {
+           const Row e = b.op(Fn::Erf, mul(b, x, b.lit(0.70710678f)));
+           return mul(b, add(b, b.num(1), e), mul(b, b.num(0.5), x));
+         };
+         const Row u = ex(b, gelu(X(b))), v = ex(b, gelu(Y(b)));
+         return div_(b, u, add(b, u, v));
+       }},
       {"exp of a product is no product", false, [](B& b) { return ex(b, mul(b, X(b), Y(b))); },
        [](B& b) { return mul(b, ex(b, X(b)), ex(b, Y(b))); }},
       {"exp2 with log2(e)", true,
