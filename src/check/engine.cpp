@@ -162,6 +162,7 @@ class ShapeCheck {
       take_defects();
     }
     definedness(diff, c_plan);
+    c_plan = r_plan = {};  // memory: those of single elements follow
     try {
       quality(diff);
     } catch (const Late&) {
