@@ -396,18 +396,20 @@ class Candidate(Tracer):
         return self.builder, calls
 
     def _settle_roles(self) -> None:
-        """Buffers are constants unless they are the reference's statistics or forward writes
-        them."""
+        """States are those of the reference; other buffers begin with what the constructor left,
+        and are constants unless forward writes them."""
         written = {v["buffer"] for v in self.builder.mutated}
         for index, buffer in enumerate(self.builder.buffers):
-            if buffer.role == "state" or (buffer.role == "constant" and index in written):
-                buffer.role, buffer.init = "state", "symbolic"
+            if buffer.role == "state":
+                buffer.init = "symbolic"
                 if buffer.dtype.startswith(("float", "bfloat")):
                     buffer.data = None
             elif buffer.role == "constant" and buffer.data is None:
                 buffer.data = self.recorder.contents(index)
                 if buffer.data is None:  # matters only if it is used
                     buffer.role, buffer.init = "temp", "unknown"
+                elif index in written:
+                    buffer.role = "temp"
 
     def _finish(self, inputs: list[Any], outputs: list[torch.Tensor]) -> None:
         rec = self.recorder
@@ -436,6 +438,7 @@ class Candidate(Tracer):
                 self._finish(again, self._call_forward(again))
                 calls.append(self._raw())
         except (ExportError, AttributeError) as error:
+            self.session.extensions.failure = None
             if isinstance(error, ExportError) and error.kind == "unsupported":
                 return calls
             message = getattr(error, "message", str(error))

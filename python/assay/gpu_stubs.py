@@ -153,6 +153,9 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
         "device_count": lambda: 1,
         "current_device": lambda: 0,
         "set_device": lambda device: None,
+        "_exchange_device": lambda device: 0,
+        "_maybe_exchange_device": lambda device: 0,
+        "device_of": lambda tensor: contextlib.nullcontext(),
         "device": lambda device=None: contextlib.nullcontext(),
         "synchronize": order.synchronize,
         "empty_cache": lambda: None,
@@ -174,6 +177,7 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
     }
     for name, value in stubs.items():
         setattr(cuda, name, value)
+    torch.backends.cudnn.is_acceptable = lambda tensor: False  # weights keep their layout
     fake_tensor.init_gpu_context = lambda device: None  # would ask the driver
     real_seed = torch.manual_seed
 

@@ -34,7 +34,7 @@ Result<Verdict> check_programs(const std::vector<Pair>& pairs, const CheckOption
 
 // The whole path from files; errors are bad input (Invalid, Syntax, Io), Unsupported or Internal.
 struct CheckRequest {
-  std::string candidate;  // .cu, .ptx or .assay
+  std::string candidate;  // .cu, .ptx or .assay; .py: a KernelBench program
   std::string reference;  // .py, .json or .assay (exported reference), .cu, .ptx
   std::string inputs;     // two .cu: the .py or .json whose arguments both take
   std::string entry = "forward";

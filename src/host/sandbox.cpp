@@ -46,6 +46,14 @@ Diag diag_of(const std::string& outcome, const std::string& message, const std::
   return {DiagKind::Internal, "the host runner: " + message, {}};
 }
 
+// What the runner leaves out of the request's own buffers.
+void restore(const std::vector<program::Buffer>& given, program::Program* p) {
+  for (size_t k = 0; k < std::min(given.size(), p->buffers.size()); ++k) {
+    p->buffers[k].data = given[k].data;
+    p->buffers[k].init = given[k].init;
+  }
+}
+
 Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
                              const std::string& said) {
   std::string outcome = answer.at("outcome").get<std::string>();
@@ -60,7 +68,7 @@ Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
     if (out.program.buffers.size() < given.size()) {
       return fail(DiagKind::Internal, "the host runner lost buffers");
     }
-    for (size_t k = 0; k < given.size(); ++k) out.program.buffers[k].data = given[k].data;
+    restore(given, &out.program);
   }
   if (outcome == "exception") {
     for (const program::Note& n : out.program.notes) {
@@ -77,9 +85,7 @@ Result<SandboxResult> decode(const Json& answer, const SandboxRequest& request,
       break;
     }
     ASSAY_TRY(program::Program p, program::from_json(call["program"].dump()));
-    const auto& given = request.program.buffers;
-    for (size_t k = 0; k < std::min(given.size(), p.buffers.size()); ++k)
-      p.buffers[k].data = given[k].data;
+    restore(request.program.buffers, &p);
     out.later.push_back(std::move(p));
   }
   if (answer.contains("done")) out.done = answer["done"].get<std::vector<std::vector<int>>>();
@@ -103,7 +109,10 @@ std::string request_text(const SandboxRequest& request, const fs::path& work,
   for (program::Buffer& b : p.buffers) {
     // Host code may read integers and constants; the bytes of floating inputs are never used.
     bool needed = b.init == program::Init::Data || !program::dtype_is_float(b.dtype);
-    if (!needed || b.data.size() > (64u << 20)) b.data.clear();
+    if (!needed || b.data.size() > (64u << 20)) {
+      b.data.clear();
+      if (b.init == program::Init::Data) b.init = program::Init::Symbolic;
+    }
   }
   auto text = program::to_json(p);
   Json j;

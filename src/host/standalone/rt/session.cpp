@@ -14,8 +14,10 @@ Outcome Session::begin(const std::string& program_json, const Settings& settings
 Outcome Session::program_json(std::string* out) {
   Recorder& r = Recorder::get();
   program::Program p = r.program();
-  for (size_t k = 0; k < r.request_buffers() && k < p.buffers.size(); ++k)
+  for (size_t k = 0; k < r.request_buffers() && k < p.buffers.size(); ++k) {
     p.buffers[k].data.clear();
+    if (p.buffers[k].init == program::Init::Data) p.buffers[k].init = program::Init::Symbolic;
+  }
   bool one_stream = true;
   for (const program::Step& s : p.steps) one_stream = one_stream && s.stream == 0;
   for (program::Step& s : p.steps) {

@@ -23,7 +23,7 @@ class ASSAY_EXPORT Session {
   // request. Parameters and states stay.
   void next_call(bool new_inputs);
   // What was recorded. `reads`: JSON array of the host reads. Bytes of the request's own buffers
-  // are left out (the parent has them).
+  // are left out, and what they begin with (the parent has both).
   Outcome program_json(std::string* text);
   std::string reads_json();
   std::string unsupported_reason();
