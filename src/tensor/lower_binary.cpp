@@ -69,6 +69,11 @@ template <Fn fn>
 V math2(Context&, V a, V b) {
   return call(fn, a, b);
 }
+V logaddexp(Context&, V x, V y) {
+  V apart = max(x, y) + call(Fn::Log1p, call(Fn::Exp, -call(Fn::Abs, x - y)));
+  return select(both(compare(Fn::Eq, call(Fn::Abs, x), INFINITY), eq(x, y)), x, apart);
+}
+
 V xlogy(Context&, V x, V y) {
   V zero = x.expr->constant(0, x.ty);
   V r = select(compare(Fn::Eq, x, 0.0), zero, x * call(Fn::Log, y));
@@ -133,6 +138,7 @@ const std::map<std::string_view, Binary>& table() {
       {"atan2", {math2<Fn::Atan2>, Kind::Float}},
       {"copysign", {math2<Fn::Copysign>, Kind::Float}},
       {"hypot", {math2<Fn::Hypot>}},
+      {"logaddexp", {logaddexp, Kind::Float}},
       {"xlogy", {xlogy, Kind::Float}},
       {"eq", {equal, Kind::Compare}},
       {"ne", {unequal, Kind::Compare}},

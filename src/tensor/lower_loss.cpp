@@ -214,4 +214,17 @@ void lower_cosine_similarity(Context& c) {
       });
 }
 
+// Distances of each row of x1 from each row of x2.
+void lower_cdist(Context& c) {
+  Ref a = c.tensor("x1"), b = c.tensor("x2");
+  double p = c.number("p", 2);
+  if (a.rank() < 2 || b.rank() < 2 || a.shape.back() != b.shape.back()) {
+    return c.invalid("needs matrices with rows of equal length");
+  }
+  if (!(p > 0) || std::isinf(p)) return c.unsupported("p that is not positive and finite");
+  DType dtype = result_type(std::vector<Ref>{a, b});
+  Ref d = pairwise_distance(c, unsqueeze(a, a.rank() - 1), unsqueeze(b, b.rank() - 2), p, 0, dtype);
+  if (!c.failed()) copy(c, c.out(0, dtype, d.shape), d);
+}
+
 }  // namespace assay::tensor

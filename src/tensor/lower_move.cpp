@@ -284,4 +284,15 @@ void lower_pixel_shuffle(Context& c) {
   copy(c, up ? large : small, up ? small : large);
 }
 
+void lower_channel_shuffle(Context& c) {
+  Ref x = c.tensor("self");
+  int64_t groups = c.integer("groups");
+  if (x.rank() < 3 || groups < 1 || x.shape[1] % groups != 0) {
+    return c.invalid("groups must divide the channels");
+  }
+  Ref out = c.out(0, x.dtype, x.shape);
+  copy(c, unflatten(out, 1, x.shape[1] / groups, groups),
+       transpose(unflatten(x, 1, groups, x.shape[1] / groups), 1, 2));
+}
+
 }  // namespace assay::tensor

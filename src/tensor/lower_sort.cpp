@@ -120,4 +120,21 @@ void lower_kthvalue(Context& c) {
   if (!whole) pick_rank(c, out(1, DType::I64), x, ranks, dim, k - 1, true);
 }
 
+// bucketize, searchsorted with one row of boundaries: how many of them are below the value; right:
+// below or equal.
+void lower_bucketize(Context& c) {
+  Ref x = c.tensor("self"), sorted = c.tensor("boundaries");
+  if (sorted.rank() != 1) return c.invalid("boundaries must have rank 1");
+  if (x.dtype != sorted.dtype) return c.unsupported("boundaries of another dtype");
+  Ref out = c.out(0, c.flag("out_int32") ? DType::I32 : DType::I64, x.shape);
+  if (c.failed()) return;
+  Ty ty = program::dtype_ty(x.dtype);
+  NestBuilder b(x.shape, sorted.shape);
+  V value = cast(b.load(x, b.space_index(), Ty::None), ty);
+  V bound = cast(b.load(sorted, {Index(b.red(0))}, Ty::None), ty);
+  V below = compare(c.flag("right") ? Fn::Le : Fn::Lt, bound, value);
+  b.store(out, b.space_index(), b.reduce(ReduceKind::Sum, cast(below, Ty::S64)));
+  c.push(b);
+}
+
 }  // namespace assay::tensor

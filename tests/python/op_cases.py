@@ -251,7 +251,7 @@ DTYPES["mul.Tensor"] = [*ANY, BOOL]
 for _name in ["maximum", "minimum", "max.other", "min.other", "fmax", "fmin"]:
     CASES[_name] = _pair(0, 9)
     DTYPES[_name] = [*ANY, BOOL]
-for _name in ["atan2", "hypot", "copysign.Tensor", "xlogy.Tensor"]:
+for _name in ["atan2", "hypot", "logaddexp", "copysign.Tensor", "xlogy.Tensor"]:
     CASES[_name] = lambda g: (g.operands(2, 0.2, 4), {})
 CASES["copysign.Scalar"] = _scalar(-3, 3, -2, 1.5)
 CASES["xlogy.Scalar_Other"] = _scalar(-3, 3, 2, 1.5)
@@ -467,6 +467,17 @@ CASES["norm.ScalarOpt_dim_dtype"] = lambda g: ([g.t([3, 4]), 2, [1], g.flag()], 
 DTYPES["norm.ScalarOpt_dtype"] = DTYPES["norm.ScalarOpt_dim_dtype"] = [F32]
 
 
+@case("bucketize.Tensor", dtypes=[F32, F64, I64])
+def _bucketize(g: Gen) -> Args:
+    bounds = g.values([6], g.dtype, -3, 3, ties=True).sort().values
+    kwargs = {"right": g.flag(), "out_int32": g.flag()}
+    return [g.t(g.shape(0, 3), ties=g.flag()), bounds], kwargs
+
+
+CASES["log_sigmoid_forward"] = lambda g: ([g.t(g.shape(1, 3), -8, 8, expand=False)], {})
+CASES["glu"] = lambda g: ([g.t([4, 2, 6]), g.pick(-1, 0, 1, 2)], {})
+
+
 @case("cumsum", "cumprod", dtypes=[*FLOATS, I64, BOOL])
 def _cumsum(g: Gen) -> Args:
     x = g.t(g.shape(0, 3, 6), -2, 2)
@@ -627,6 +638,30 @@ for _n in (1, 2, 3):
         DTYPES[_name] = [F32, F64, BF16]
     DTYPES[f"max_pool{_n}d_with_indices"] = DTYPES[f"adaptive_max_pool{_n}d"] = [F32, F64]
 
+# ---- upsampling ----
+
+
+def _upsample(n: int, corners: bool) -> Generator:
+    def f(g: Gen) -> Args:
+        x = g.t([2, 3, *[g.int(1, 6) for _ in range(n)]])
+        align = [g.flag()] if corners else []
+        if g.flag():  # sizes
+            return [x, [g.int(1, 13) for _ in range(n)], *align, *[None] * n], {}
+        scales = [g.pick(2.0, 3.0, 1.5, 0.5, 1.3, 2.7) for _ in range(n)]
+        size = [max(1, int(d * s)) for d, s in zip(x.shape[2:], scales, strict=True)]
+        # Where an extent stays, CPU and CUDA differ in what a scale means.
+        given = [None if a == b else s for a, b, s in zip(x.shape[2:], size, scales, strict=True)]
+        return [x, size, *align, *given], {}
+
+    return f
+
+
+for _n, _name in ((1, "linear1d"), (2, "bilinear2d"), (2, "bicubic2d"), (3, "trilinear3d")):
+    case(f"upsample_{_name}", dtypes=[F32, F64, BF16], loose=10)(_upsample(_n, True))
+for _n in (1, 2, 3):
+    for _name in ("upsample_nearest", "_upsample_nearest_exact"):
+        case(f"{_name}{_n}d", dtypes=[F32, F64, BF16])(_upsample(_n, False))
+
 # ---- normalizations ----
 
 
@@ -769,6 +804,10 @@ def _hinge(g: Gen) -> Args:
     return [g.t([3, 4]), y], {"margin": 1.0, "reduction": g.int(0, 2)}
 
 
+CASES["_cdist_forward"] = lambda g: (
+    [*(g.t([*lead, n, 5]) for lead in [g.pick([], [2])] for n in (4, 3)), g.pick(2.0, 1.0, 3.0), 2],
+    {},
+)
 CASES["pairwise_distance"] = lambda g: (
     [g.t([4, 5]), g.t([4, 5]), g.pick(2, 1, 3)],
     {"keepdim": g.flag()},
@@ -778,7 +817,7 @@ CASES["triplet_margin_loss"] = lambda g: (
     {"margin": 1.0, "p": g.pick(2, 1), "swap": g.flag(), "reduction": g.int(0, 2)},
 )
 CASES["cosine_similarity"] = lambda g: ([g.t([3, 4, 5]), g.t([3, 4, 5]), g.dim(3)], {})
-for _name in ["pairwise_distance", "triplet_margin_loss", "cosine_similarity"]:
+for _name in ["_cdist_forward", "pairwise_distance", "triplet_margin_loss", "cosine_similarity"]:
     DTYPES[_name] = WIDE
 
 
@@ -940,6 +979,8 @@ for _n in (1, 2, 3):
             {},
         )
         DTYPES[f"{_mode}_pad{_n}d"] = [F32, F64]
+CASES["channel_shuffle"] = lambda g: ([g.t([2, 6, *g.shape(1, 2)]), g.pick(1, 2, 3)], {})
+DTYPES["channel_shuffle"] = MOVE
 CASES["pixel_shuffle"] = lambda g: ([g.t([*g.pick([], [2]), 8, 3, 2]), 2], {})
 CASES["pixel_unshuffle"] = lambda g: ([g.t([*g.pick([], [2]), 2, 4, 6]), 2], {})
 DTYPES["pixel_shuffle"] = DTYPES["pixel_unshuffle"] = [F32]
