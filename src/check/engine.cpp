@@ -13,6 +13,7 @@
 #include "base/deadline.h"
 #include "check/alike.h"
 #include "check/check.h"
+#include "check/concrete.h"
 #include "check/defects.h"
 #include "check/local.h"
 #include "check/parts.h"
@@ -142,7 +143,9 @@ class ShapeCheck {
     const int64_t limit = given_ ? 4096 : 16384;
     ASSAY_TRY(const LocationPlan where, locations(limit));
     Plan c_plan, r_plan;
-    ASSAY_TRY(const ImageDiff diff, images(where.outputs, c_plan, r_plan));
+    Result<ImageDiff> made = images(where.outputs, c_plan, r_plan);
+    if (!made && made.error().kind == DiagKind::Unsupported) run_without_trace(where, made.error());
+    ASSAY_TRY(const ImageDiff diff, std::move(made));
     take_defects();
     if (settled_) return {};
     verdict_.error_bound = std::max(verdict_.error_bound, diff.error_bound);
@@ -171,6 +174,30 @@ class ShapeCheck {
     }
     budget_.lap("search");
     return {};
+  }
+
+  // Runs on inputs may refute where no formula can be made. What stops the trace stays beside it.
+  void run_without_trace(const LocationPlan& where, Diag& stop) {
+    constexpr Clock::duration kShare = std::chrono::seconds(20);
+    const auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false));
+    take_defects();
+    if (!r_plan || refuted(true)) return;
+    const ConcreteRequest request{candidate_,    reference_,
+                                  *r_plan,       pairs_,
+                                  where,         symbols_,
+                                  *snapper_,     {options_.rtol, options_.atol},
+                                  options_.seed, std::min(budget_.deadline, Clock::now() + kShare)};
+    ConcreteResult found = run_concretely(request);
+    for (Finding& f : found.findings) verdict_.findings.push_back(std::move(f));
+    for (size_t k = 0; k < pairs_.size(); ++k) out_.outputs[k].checked = where.outputs[k].size();
+    if (found.refuted)
+      out_.results.push_back(std::move(*found.refuted));
+    else if (found.runs > 0)
+      stop.message +=
+          fmt::format("; {} runs of the real build on inputs show no difference", found.runs);
+    else if (!found.why.empty())
+      stop.message += fmt::format("; no run of the real build: {}", found.why);
+    budget_.lap("concrete runs");
   }
 
   // Images at all locations, while hazards are looked for. CTAs of one launch are traced and

@@ -142,7 +142,11 @@ void special_value_findings(const QualityRequest& rq, std::vector<Finding>& find
       for (int64_t each : x) e.override_value(cone.symbol->symbol, each, value);
     }
     const double ri = ieee_value(rq.reference, rq.r_plan, rq.pair.reference, rq.position, e);
-    const double ci = ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+    const std::optional<double> run =
+        rq.run_candidate ? rq.run_candidate(e)
+                         : ieee_value(rq.candidate, rq.c_plan, rq.pair.candidate, rq.position, e);
+    if (!run) return;
+    const double ci = *run;
     ++tried;
     const bool same = std::isnan(ri)   ? std::isnan(ci)
                       : std::isinf(ri) ? ci == ri

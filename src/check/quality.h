@@ -2,6 +2,8 @@
 // What stands beside a proof: rounding (the candidate against the reference, both in IEEE
 // arithmetic, against exact values), overflow where the exact value is finite, and special values
 // (NaN, infinities, -0, subnormals), which are tested, not proved.
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "check/refute.h"
@@ -18,6 +20,8 @@ struct QualityRequest {
   const term::Snapper& snapper;
   uint64_t seed;
   Clock::time_point deadline;
+  // The candidate's value where there is no trace to evaluate (c_plan is not looked at then).
+  std::function<std::optional<double>(const Experiment&)> run_candidate = {};
 };
 
 void accuracy_findings(const QualityRequest& request, std::vector<Finding>& findings);
