@@ -117,7 +117,9 @@ class StoreObserver : public machine::Observer {
   // The slice keeps only branches that decide about stores.
   void unknown_branch(uint32_t, uint32_t, uint32_t, uint32_t) override { out_.complete = false; }
   void begin_cta(uint32_t cta, uint32_t) override {
-    if (out_.sampled) writers_.extents_[cta];
+    if (!out_.sampled) return;
+    writers_.extents_[cta];
+    out_.sampled_ctas = writers_.extents_.size();
   }
 
  private:

@@ -15,14 +15,16 @@
 #include "check/check.h"
 #include "check/concrete.h"
 #include "check/defects.h"
+#include "check/lemma.h"
+#include "check/lemma_refute.h"
 #include "check/local.h"
+#include "check/order.h"
 #include "check/parts.h"
 #include "check/prove.h"
 #include "check/quality.h"
 #include "check/refute.h"
 #include "check/replay.h"
 #include "check/values.h"
-#include "term/interval_domain.h"
 
 namespace assay::check {
 
@@ -32,6 +34,8 @@ namespace {
 
 constexpr Clock::duration kLaterCall = std::chrono::seconds(5);   // of a further call
 constexpr Clock::duration kLeastShare = std::chrono::seconds(2);  // of one altered shape
+// Warp instructions and rows of nests up to which a program of several steps is evaluated as it is.
+constexpr uint64_t kDirect = 8'000'000;
 
 VerdictKind worse(VerdictKind a, VerdictKind b) { return std::max(a, b); }
 
@@ -142,6 +146,10 @@ class ShapeCheck {
     snapper_.emplace(dims);
     const int64_t limit = given_ ? 4096 : 16384;
     ASSAY_TRY(const LocationPlan where, locations(limit));
+    if (too_large(where)) {
+      ASSAY_TRY(const bool done, with_lemmas(where));
+      if (done) return {};
+    }
     Plan c_plan, r_plan;
     Result<ImageDiff> made = images(where.outputs, c_plan, r_plan);
     if (!made && made.error().kind == DiagKind::Unsupported) run_without_trace(where, made.error());
@@ -275,6 +283,93 @@ class ShapeCheck {
     diff.folds.insert(diff.folds.end(), again.folds.begin(), again.folds.end());
   }
 
+  // A program of several steps whose cone is worth lemmas.
+  bool too_large(const LocationPlan& where) {
+    const auto& steps = candidate_.program->steps;
+    const auto computes = [&](size_t s) { return candidate_.launches[s] || candidate_.ops[s]; };
+    size_t count = 0;
+    for (size_t s = 0; s < steps.size(); ++s) count += computes(s) ? 1 : 0;
+    if (count < 2 || !unordered_steps(candidate_).empty()) return false;
+    PlanRequest limited;
+    limited.limit = kDirect;
+    const auto plan = make_plan(candidate_, wants_of(pairs_, where.outputs, true), limited);
+    return !plan && plan.error().kind == DiagKind::Limit;
+  }
+
+  Status hazards_of(size_t side, const Plan& plan) {
+    for (size_t s = 0; s < plan.steps.size(); ++s)
+      if (plan.steps[s].launch)
+        defects_[side].start_hazards(s, plan.steps[s].launch->ctas, options_.jobs > 1);
+    return defects_[side].hazards();
+  }
+
+  // False: there are no lemmas, or they leave something open that may be opened.
+  Result<bool> with_lemmas(const LocationPlan& where) {
+    const auto now = Clock::now();
+    const auto until = now + (budget_.deadline - now) * 7 / 10;
+    LemmaRequest request{candidate_,    reference_,    symbols_, *snapper_,
+                         options_.seed, options_.jobs, until,    nullptr};
+    request.hazards = [&](const Plan& plan) { return hazards_of(0, plan); };
+    ASSAY_TRY(Lemmas lemmas, find_lemmas(request));
+    budget_.lap("lemmas");
+    if (lemmas.empty()) return false;
+    auto c_plan = make_plan(candidate_, wants_of(pairs_, where.outputs, true),
+                            lemmas.request(true, 2 * kDirect));
+    auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false),
+                            lemmas.request(false, 2 * kDirect));
+    if (!c_plan || !r_plan) return false;
+    ASSAY_CHECK(hazards_of(0, *c_plan));
+    if (dual_) ASSAY_CHECK(hazards_of(1, *r_plan));
+    take_defects();
+    const ImageDiff diff = compare_images(candidate_, *c_plan, reference_, *r_plan, pairs_,
+                                          where.outputs, *snapper_, options_.seed, options_.jobs);
+    budget_.lap("fingerprint");
+    if (not_excluded(candidate_, *c_plan, symbols_, diff.extra) != nullptr) return false;
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      if (diff.equal[k].size() == where.outputs[k].size()) continue;
+      return refute_behind(lemmas, k, diff);
+    }
+    verdict_.error_bound = std::max({verdict_.error_bound, diff.error_bound, lemmas.error_bound});
+    note_assumptions();
+    for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
+    for (const std::string& f : lemmas.folds) verdict_.snaps.push_back({f, "folded"});
+    for (const LemmaClaim& claim : lemmas.claims)
+      if (claim.proved < claim.elements) add_once(given_text(claim));
+    out_.lemmas = std::move(lemmas.claims);
+    for (size_t k = 0; k < pairs_.size(); ++k)
+      out_.outputs[k].checked = out_.outputs[k].proved = where.outputs[k].size();
+    return true;
+  }
+
+  // A position that differs behind lemmas, from real inputs. False: none was found.
+  bool refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& diff) {
+    if (diff.differ[k].empty() || dual_) return false;
+    const OutputPair& pair = pairs_[k];
+    const int64_t position = diff.differ[k].back();
+    std::vector<Positions> one(pairs_.size());
+    one[k] = {position};
+    const auto c_plan =
+        make_plan(candidate_, wants_of(pairs_, one, true), lemmas.request(true, 2 * kDirect));
+    const auto r_plan =
+        make_plan(reference_, wants_of(pairs_, one, false), lemmas.request(false, 2 * kDirect));
+    if (!c_plan || !r_plan) return false;
+    Tolerance tol = default_tolerance(pair.reference.dtype);
+    if (options_.rtol) tol.rtol = *options_.rtol;
+    if (options_.atol) tol.atol = *options_.atol;
+    const auto now = Clock::now();
+    auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair,
+                                     position, symbols_, *snapper_, options_.seed, tol,
+                                     now + (budget_.deadline - now) / 2});
+    budget_.lap("search behind lemmas");
+    if (!found) return false;
+    found->location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+    found->loc = origin_of(candidate_, *c_plan, pair.candidate, position);
+    found->count = diff.differ[k].size();
+    out_.results.push_back(std::move(*found));
+    out_.lemmas = lemmas.claims;
+    return true;
+  }
+
   void take_defects(bool all = false) {
     for (Defects& d : defects_) d.take(verdict_.findings, out_.results, all);
   }
@@ -293,7 +388,7 @@ class ShapeCheck {
     for (const auto& launch : side.launches) {
       if (launch == nullptr) continue;
       const auto cover = launch->coverage();
-      if (!cover || !(*cover)->sampled) continue;
+      if (!cover || !(*cover)->sampled || (*cover)->sampled_ctas >= launch->num_ctas()) continue;
       const std::string who = !dual_ ? "" : &side == &candidate_ ? "candidate: " : "reference: ";
       add_once(
           fmt::format("{}the stores of {} of {} CTAs were run; those of the others are predicted",
@@ -504,16 +599,8 @@ class ShapeCheck {
     const bool decided =
         std::any_of(out_.results.begin(), out_.results.end(),
                     [](const LocationResult& r) { return r.kind == VerdictKind::Refuted; });
-    if (diff.extra.empty() || decided) return;
-    term::IntervalDomain domain;
-    for (const SymbolInfo& s : reference_.symbols)
-      if (!program::dtype_is_float(s.dtype) && s.range)
-        domain.set_range(s.symbol, s.range->first, s.range->second);
-    term::Store<term::IntervalDomain> store(domain, candidate_.sources);
-    run_plan(candidate_, c_plan, domain, store);
-    const term::Obligation* open = nullptr;
-    for (const term::Obligation& o : diff.extra)
-      if (domain.may_fail.count(o.pc) != 0) open = &o;
+    if (decided) return;
+    const term::Obligation* open = not_excluded(candidate_, c_plan, reference_.symbols, diff.extra);
     if (open == nullptr) return;
     for (size_t k = 0; k < pairs_.size(); ++k) {
       if (diff.equal[k].empty()) continue;
@@ -962,10 +1049,14 @@ std::string summarize(const Verdict& v) {
   for (const OutputCoverage& o : given.outputs)
     proved += o.proved, checked += o.checked, all += o.elements;
   switch (v.kind) {
-    case VerdictKind::Proved:
-      return fmt::format(
+    case VerdictKind::Proved: {
+      std::string text = fmt::format(
           "equal to the reference at {} of {} output elements ({:.3g} %), for all inputs", proved,
           all, all == 0 ? 0.0 : 100.0 * static_cast<double>(proved) / static_cast<double>(all));
+      for (const LemmaClaim& claim : given.lemmas)
+        if (claim.proved < claim.elements) text += ", " + given_text(claim);
+      return text;
+    }
     case VerdictKind::Refuted:
       return given.results.empty()
                  ? "refuted"

@@ -142,6 +142,20 @@ class Launcher : public PreparedLaunch {
     last_ = {ctas, descending, std::make_shared<const machine::Trace>(std::move(made))};
     return last_.trace;
   }
+  Result<uint64_t> cta_cost() override {
+    if (cta_cost_ == 0) {
+      ASSAY_TRY(const machine::Trace made, trace_one(static_cast<uint32_t>(num_ctas() / 2)));
+      cta_cost_ = std::max<uint64_t>(1, made.warp_instructions);
+    }
+    return cta_cost_;
+  }
+  Result<machine::Trace> trace_one(uint32_t cta) const override {
+    machine::CtaRange range;
+    range.list = {cta};
+    machine::Launch spec = spec_;
+    spec.step_limit = kTraceLimit;
+    return machine::run_trace(semantic_, spec, env_, range);
+  }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
   Status run_real(const std::vector<uint32_t>& ctas, const std::vector<uint8_t*>& data) override {
@@ -259,6 +273,7 @@ class Launcher : public PreparedLaunch {
 
   const Program& program_;
   size_t step_;
+  uint64_t cta_cost_ = 0;
   const LaunchStep& launch_;
   std::vector<BufferEnv> env_;
   std::deque<std::vector<uint8_t>> zeros_;

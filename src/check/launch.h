@@ -38,6 +38,10 @@ class PreparedLaunch {
   // The last trace is kept and may serve again, so that the result may have more CTAs.
   virtual Result<std::shared_ptr<const machine::Trace>> trace(const std::vector<uint32_t>& ctas,
                                                               bool descending) = 0;
+  // Warp instructions of the middle CTA's trace: what one costs.
+  virtual Result<uint64_t> cta_cost() = 0;
+  // One CTA's, anew: not kept. Calls from several threads do not disturb each other.
+  virtual Result<machine::Trace> trace_one(uint32_t cta) const = 0;
   // Races, bounds, initialisation: the real build's skeleton on these CTAs.
   virtual Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) = 0;

@@ -16,9 +16,33 @@ uint32_t element_bytes(const Side& side, int buffer) {
 
 namespace {
 
-void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
+// What is wanted at a point of a cut comes from the symbol.
+void apply_cuts(const std::vector<Cut>& cuts, Point at, Wants& want, StepPlan& plan) {
+  for (const Cut& cut : cuts) {
+    if (cut.at != at) continue;
+    auto it = want.find(cut.buffer);
+    if (it == want.end()) continue;
+    ElemSet mine;
+    mine.insert_range(cut.first, cut.count);
+    mine.intersect(it->second);
+    if (mine.empty()) continue;
+    it->second.subtract(mine);
+    plan.cuts.push_back({at.nest, cut.buffer, cut.first, cut.symbol, std::move(mine)});
+  }
+}
+
+Status too_much(const PlanRequest& request, const Plan& plan, uint64_t more) {
+  if (plan.warp_instructions + plan.nest_rows + more <= request.limit) return {};
+  return fail(DiagKind::Limit, "the cone is too large");
+}
+
+// The first `count` nests of step `s`.
+Status plan_op(const OpState& op, size_t s, size_t count, const PlanRequest& request, Wants& want,
+               Plan& whole) {
+  StepPlan& plan = whole.steps[s];
   plan.nests.resize(op.shapes.size());
-  for (size_t n = op.shapes.size(); n-- > 0;) {
+  for (size_t n = count; n-- > 0;) {
+    apply_cuts(request.cuts, {s, n}, want, plan);
     const term::NestShape& shape = *op.shapes[n];
     const int target = op.buffers[static_cast<size_t>(shape.nest.write.operand)];
     auto it = want.find(target);
@@ -29,6 +53,10 @@ void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
       if (shape.invert(e, iters)) mine.insert(e);
     });
     if (mine.empty()) continue;
+    const auto each = static_cast<uint64_t>(shape.scan ? 1 : shape.reduction_count);
+    const uint64_t rows = (static_cast<uint64_t>(mine.count()) * each + 31) / 32;
+    ASSAY_CHECK(too_much(request, whole, rows));
+    whole.nest_rows += rows;
     it->second.subtract(mine);
     std::vector<ElemSet> reads;
     term::nest_demand(shape, mine, reads);
@@ -39,11 +67,12 @@ void plan_op(const OpState& op, Wants& want, StepPlan& plan) {
       want[op.buffers[static_cast<size_t>(a.operand)]].unite(reads[k]);
     }
   }
+  return {};
 }
 
-Status plan_launch(PreparedLaunch& launch, bool descending,
+Status plan_launch(PreparedLaunch& launch, const PlanRequest& request,
                    const std::function<void(const std::vector<uint32_t>&)>& before, Wants& want,
-                   StepPlan& plan) {
+                   const Plan& whole, StepPlan& plan) {
   ASSAY_TRY(const Coverage* cover, launch.coverage());
   std::set<uint32_t> ctas;
   for (const auto& entry : cover->buffers) {
@@ -67,10 +96,15 @@ Status plan_launch(PreparedLaunch& launch, bool descending,
     for (uint32_t c = 0; c < launch.num_ctas(); ++c) ctas.insert(c);
   }
   if (ctas.empty()) return {};
+  constexpr size_t kFewCtas = 16;
+  if (request.limit != UINT64_MAX && ctas.size() > kFewCtas) {
+    ASSAY_TRY(const uint64_t each, launch.cta_cost());
+    ASSAY_CHECK(too_much(request, whole, each * ctas.size()));
+  }
   LaunchPlan lp;
   lp.ctas.assign(ctas.begin(), ctas.end());
   before(lp.ctas);
-  ASSAY_TRY(lp.trace, launch.trace(lp.ctas, descending));
+  ASSAY_TRY(lp.trace, launch.trace(lp.ctas, request.descending));
   lp.marks = term::mark_lanes(*lp.trace, [&](int buffer, int64_t e) {
     auto it = want.find(buffer);
     if (it == want.end()) return false;
@@ -84,9 +118,12 @@ Status plan_launch(PreparedLaunch& launch, bool descending,
   for (const auto& [buffer, elements] : stored) want[buffer].subtract(elements);
   int last = -1;
   ElemSet* reads = nullptr;
-  term::marked_reads(*lp.trace, lp.marks, [&](int buffer, Ty, int64_t e) {
+  term::marked_reads(*lp.trace, lp.marks, [&](int buffer, Ty, int64_t first, int64_t count) {
     if (buffer != last) reads = &want[last = buffer];
-    reads->insert(e);
+    if (count == 1)
+      reads->insert(first);
+    else
+      reads->insert_range(first, count);
   });
   if (lp.marks.live.size() < lp.trace->nodes.size() / 4) {
     term::CompactTrace small = term::compact(*lp.trace, lp.marks);
@@ -115,22 +152,32 @@ ElemSet covered(const Side& side, const ElemSet& wanted, int buffer, int64_t off
 
 Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending,
                        const BeforeTrace& before) {
+  PlanRequest request;
+  request.descending = descending;
+  request.before = before;
+  return make_plan(side, outputs, request);
+}
+
+Result<Plan> make_plan(Side& side, const Wants& outputs, const PlanRequest& request) {
   Plan plan;
   Wants want = outputs;
   plan.steps.resize(side.program->steps.size());
-  for (size_t s = side.program->steps.size(); s-- > 0;) {
+  for (size_t s = request.end ? request.end->step + 1 : plan.steps.size(); s-- > 0;) {
     StepPlan& step = plan.steps[s];
+    if (!side.ops[s]) apply_cuts(request.cuts, {s, 0}, want, step);
     if (side.launches[s]) {
       const auto mine = [&](const std::vector<uint32_t>& ctas) {
-        if (before) before(s, ctas);
+        if (request.before) request.before(s, ctas);
       };
-      ASSAY_CHECK(plan_launch(*side.launches[s], descending, mine, want, step));
+      ASSAY_CHECK(plan_launch(*side.launches[s], request, mine, want, plan, step));
       if (step.launch) {
         plan.live_nodes += step.launch->marks.live.size();
         plan.warp_instructions += step.launch->trace->warp_instructions;
       }
     } else if (side.ops[s]) {
-      plan_op(*side.ops[s], want, step);
+      const size_t all = side.ops[s]->shapes.size();
+      const bool end = request.end && request.end->step == s;
+      ASSAY_CHECK(plan_op(*side.ops[s], s, end ? request.end->nest + 1 : all, request, want, plan));
     } else if (const auto* copy = std::get_if<CopyStep>(&side.program->steps[s].what)) {
       auto it = want.find(copy->dst);
       if (it == want.end()) continue;

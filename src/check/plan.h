@@ -16,6 +16,29 @@ namespace assay::check {
 
 using Wants = std::map<int, tensor::ElemSet>;  // buffer -> elements
 
+// A place among the steps: after nest `nest` of an operator, after any other step (nest 0).
+struct Point {
+  size_t step = 0, nest = 0;
+  auto operator<=>(const Point&) const = default;
+};
+
+// From a point on, elements [first, first + count) of a buffer hold symbols, whatever was there:
+// element `first` is element 0 of the symbol. See check/lemma.
+struct Cut {
+  Point at;
+  int buffer = -1;
+  int64_t first = 0, count = 0;
+  uint64_t symbol = 0;
+};
+
+struct PlannedCut {
+  size_t nest = 0;
+  int buffer = -1;
+  int64_t first = 0;
+  uint64_t symbol = 0;
+  tensor::ElemSet elements;  // wanted ones
+};
+
 struct LaunchPlan {
   std::vector<uint32_t> ctas;
   std::shared_ptr<const machine::Trace> trace;  // of these CTAs or more
@@ -26,9 +49,10 @@ struct StepPlan {
   std::vector<tensor::ElemSet> nests;  // operators: wanted results of each nest
   std::optional<LaunchPlan> launch;
   tensor::ElemSet copied;  // copies and fills: wanted destination elements
+  std::vector<PlannedCut> cuts;
 
   bool idle() const {
-    return !launch && copied.empty() &&
+    return !launch && copied.empty() && cuts.empty() &&
            std::all_of(nests.begin(), nests.end(), [](const auto& n) { return n.empty(); });
   }
 };
@@ -38,13 +62,23 @@ struct Plan {
   Wants support;  // elements of initial contents that are read
   uint64_t live_nodes = 0;
   uint64_t warp_instructions = 0;
+  uint64_t nest_rows = 0;  // iterations of nests, 32 a row
   // Elements wanted that no step writes and that start undefined.
   Wants unwritten;
 };
 
-// descending: traces by the other schedule (see PreparedLaunch::trace). before: called with a step
-// and the CTAs of its launch before they are traced.
+// Called with a step and the CTAs of its launch before they are traced.
 using BeforeTrace = std::function<void(size_t step, const std::vector<uint32_t>& ctas)>;
+struct PlanRequest {
+  bool descending = false;  // traces by the other schedule (see PreparedLaunch::trace)
+  BeforeTrace before = {};
+  std::vector<Cut> cuts = {};
+  std::optional<Point> end = {};  // outputs are wanted as they are there; later steps do not matter
+  // Warp instructions and rows of nests; an error of kind Limit where more are needed. What the
+  // launches need is estimated before they are traced.
+  uint64_t limit = UINT64_MAX;
+};
+Result<Plan> make_plan(Side& side, const Wants& outputs, const PlanRequest& request);
 Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false,
                        const BeforeTrace& before = {});
 
@@ -53,8 +87,12 @@ Result<Plan> make_plan(Side& side, const Wants& outputs, bool descending = false
 std::optional<Plan> merge_cases(const Plan& plan);
 
 // Runs the plan; the store then holds the wanted outputs.
+// given: cells of cut symbols by element; those without are symbols of the domain.
 template <class D>
-void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store);
+using GivenCells = std::map<uint64_t, std::vector<typename D::Cell>>;
+template <class D>
+void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store,
+              const GivenCells<D>* given = nullptr);
 
 // Byte width of the elements of a buffer as the evaluators count them.
 uint32_t element_bytes(const Side& side, int buffer);
@@ -93,23 +131,58 @@ void run_fill(const Side& side, const program::FillStep& f, const tensor::ElemSe
 }
 
 template <class D>
-void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store) {
+void place_cut(const PlannedCut& cut, Ty type, D& domain, term::Store<D>& store,
+               const GivenCells<D>* given) {
+  const std::vector<typename D::Cell>* cells = nullptr;
+  if (given != nullptr) {
+    auto it = given->find(cut.symbol);
+    if (it != given->end()) cells = &it->second;
+  }
+  cut.elements.for_each_run([&](int64_t from, int64_t count) {
+    for (int64_t at = from; at < from + count; at += term::kRow) {
+      const auto n = static_cast<int>(std::min<int64_t>(term::kRow, from + count - at));
+      if (cells != nullptr) {
+        for (int l = 0; l < n; ++l)
+          store.store(cut.buffer, at + l, (*cells)[static_cast<size_t>(at + l - cut.first)]);
+        continue;
+      }
+      int64_t elements[term::kRow];
+      for (int l = 0; l < term::kRow; ++l) elements[l] = at - cut.first + std::min(l, n - 1);
+      typename D::Row row;
+      domain.symbol(cut.symbol, type, elements, 0xffffffffu, row);
+      for (int l = 0; l < n; ++l) store.store(cut.buffer, at + l, domain.cell(row, l, type));
+    }
+  });
+}
+
+template <class D>
+void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& store,
+              const GivenCells<D>* given) {
   size_t last = plan.steps.size();  // the step whose results nothing reads
   while (last > 0 && plan.steps[last - 1].idle()) --last;
   for (size_t s = 0; s < last; ++s) {
     const StepPlan& step = plan.steps[s];
+    auto place = [&](size_t nest) {
+      for (const PlannedCut& cut : step.cuts)
+        if (cut.nest == nest)
+          place_cut(cut, side.sources[static_cast<size_t>(cut.buffer)].type, domain, store, given);
+    };
     if (step.launch) {
       term::TraceEval<D>(domain, store).run(*step.launch->trace, step.launch->marks, s + 1 == last);
     } else if (side.ops[s]) {
       const OpState& op = *side.ops[s];
       term::NestEval<D> eval(domain, store, op.buffers, op.types);
-      for (size_t n = 0; n < step.nests.size(); ++n)
+      for (size_t n = 0; n < step.nests.size(); ++n) {
         eval.run(*op.shapes[n], step.nests[n], s + 1 == last && n + 1 == step.nests.size());
+        place(n);
+      }
+      continue;
     } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {
       run_copy(side, *copy, step.copied, domain, store);
     } else if (const auto* fill = std::get_if<program::FillStep>(&side.program->steps[s].what)) {
       run_fill(side, *fill, step.copied, domain, store);
     }
+    place(0);
   }
 }
 

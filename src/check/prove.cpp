@@ -5,6 +5,8 @@
 #include <future>
 #include <set>
 
+#include "term/interval_domain.h"
+
 namespace assay::check {
 
 using term::FieldDomain;
@@ -157,6 +159,22 @@ ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& 
     }
   }
   return diff;
+}
+
+const Obligation* not_excluded(const Side& candidate, const Plan& plan,
+                               const std::vector<SymbolInfo>& symbols,
+                               const std::vector<Obligation>& extra) {
+  if (extra.empty()) return nullptr;
+  term::IntervalDomain domain;
+  for (const SymbolInfo& s : symbols)
+    if (!program::dtype_is_float(s.dtype) && s.range)
+      domain.set_range(s.symbol, s.range->first, s.range->second);
+  Store<term::IntervalDomain> store(domain, candidate.sources);
+  run_plan(candidate, plan, domain, store);
+  const Obligation* open = nullptr;
+  for (const Obligation& o : extra)
+    if (domain.may_fail.count(o.pc) != 0) open = &o;
+  return open;
 }
 
 }  // namespace assay::check

@@ -24,4 +24,10 @@ ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& 
                          const std::vector<Positions>& positions, const term::Snapper& snapper,
                          uint64_t seed, int jobs = 1);
 
+// Of obligations of the candidate: one that no bound excludes (intervals, integers in the ranges of
+// `symbols`), or null.
+const term::Obligation* not_excluded(const Side& candidate, const Plan& plan,
+                                     const std::vector<SymbolInfo>& symbols,
+                                     const std::vector<term::Obligation>& extra);
+
 }  // namespace assay::check

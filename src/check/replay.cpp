@@ -32,6 +32,7 @@ class Memory {
     }
     if (touched > kReplayBytes) return;
     blocks_.resize(buffers.size());
+    const Witness drawn = e.witness();
     for (size_t b = 0; b < buffers.size(); ++b) {
       const auto& source = side.sources[b];
       Pages& block = blocks_[b];
@@ -44,7 +45,14 @@ class Memory {
         std::memcpy(block.data(), source.data,
                     std::min<uint64_t>(block.bytes(), buffers[b].data.size()));
       auto read = plan.support.find(static_cast<int>(b));
-      if (source.kind == term::Source::Kind::Symbol && read != plan.support.end())
+      if (source.kind != term::Source::Kind::Symbol || !e.has(source.symbol)) continue;
+      const Draw& draw = e.draw_of(source.symbol);
+      if (draw.kind == Draw::Kind::Constant && draw.lo == 0)  // the memory is zero already
+        for (const program::WitnessInput& input : drawn.inputs->inputs)
+          for (const auto& [element, value] : input.overrides)
+            if (input.number == source.symbol)
+              fill(block, source, static_cast<int64_t>(element), 1, e);
+      if (read != plan.support.end())
         read->second.for_each_run(
             [&](int64_t first, int64_t n) { fill(block, source, first, n, e); });
     }
@@ -147,7 +155,8 @@ void run_fill_bytes(const program::FillStep& f, Memory& memory) {
 }  // namespace
 
 Result<std::vector<double>> replay_places(Side& side, const Plan& plan,
-                                          const std::vector<Place>& places, const Experiment& e) {
+                                          const std::vector<Place>& places, const Experiment& e,
+                                          const Replication* copies) {
   for (const program::SymbolicScalar& scalar : side.program->scalars)
     if (scalar.fn != "identity" || scalar.buffer < 0)
       return fail(DiagKind::Unsupported, "a parameter is a host read of tensor data");
@@ -161,6 +170,9 @@ Result<std::vector<double>> replay_places(Side& side, const Plan& plan,
       for (size_t b = 0; b < side.program->buffers.size(); ++b)
         data.push_back(memory.data(static_cast<int>(b)));
       ASSAY_CHECK(side.launches[s]->run_real(step.launch->ctas, data));
+      if (copies != nullptr && copies->count(s) != 0)
+        for (const ElementCopy& c : copies->at(s))
+          memory.store(c.buffer, c.to, memory.load(c.buffer, c.from));
     } else if (side.ops[s]) {
       run_op(side, s, step, e, memory);
     } else if (const auto* copy = std::get_if<program::CopyStep>(&side.program->steps[s].what)) {

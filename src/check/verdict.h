@@ -87,6 +87,16 @@ struct OutputCoverage {
   uint64_t elements = 0, checked = 0, proved = 0;
 };
 
+// An intermediate tensor that both sides compute, proved equal element by element: what is proved
+// of the outputs rests on it.
+struct LemmaClaim {
+  std::string candidate, reference;   // what computes it on each side
+  uint64_t elements = 0, proved = 0;  // proved < elements: the outputs are proved given the rest
+  uint64_t ctas = 0, checked = 0;     // that compute it, and those of which it was proved directly
+  std::string how;                    // "all elements", "classes of CTAs", "a sample"
+  SrcLoc loc;
+};
+
 struct Snap {
   std::string literal, ideal;  // "0.70710677f", "sqrt(1/2)"
 };
@@ -113,6 +123,7 @@ struct ShapeResult {
   std::vector<std::pair<std::string, int64_t>> changed;  // the same, as Program::changed
   VerdictKind kind = VerdictKind::Unknown;
   std::vector<OutputCoverage> outputs;
+  std::vector<LemmaClaim> lemmas;
   std::vector<LocationResult> results;  // everything that is not Proved, worst first
 };
 

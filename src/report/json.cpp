@@ -27,6 +27,7 @@ Json encode(const check::Override& o);
 Json encode(const check::InputDraw& d);
 Json encode(const check::LocationResult& r);
 Json encode(const check::OutputCoverage& o);
+Json encode(const check::LemmaClaim& l);
 Json encode(const check::ShapeResult& s);
 Json encode(const check::Finding& f);
 Json encode(const check::Snap& s);
@@ -84,10 +85,22 @@ Json encode(const check::OutputCoverage& o) {
           {"proved", o.proved}};
 }
 
+Json encode(const check::LemmaClaim& l) {
+  return {{"candidate", l.candidate},
+          {"reference", l.reference},
+          {"elements", l.elements},
+          {"proved", l.proved},
+          {"ctas", l.ctas},
+          {"checked_ctas", l.checked},
+          {"how", l.how},
+          {"loc", encode(l.loc)}};
+}
+
 Json encode(const check::ShapeResult& s) {
   return {{"change", s.change},
           {"verdict", check::verdict_name(s.kind)},
           {"outputs", list(s.outputs)},
+          {"lemmas", list(s.lemmas)},
           {"results", list(s.results)}};
 }
 

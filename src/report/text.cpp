@@ -122,6 +122,14 @@ void show_outputs(std::string& out, const ShapeResult& shape, const Paint& paint
     if (o.checked != o.proved) line += fmt::format(", {} looked at", grouped(o.checked));
     field(out, paint, place(o.name, o.shape), line);
   }
+  for (const auto& l : shape.lemmas) {
+    std::string line =
+        fmt::format("{} = {} at {} of {} elements ({}", clean(l.candidate), clean(l.reference),
+                    grouped(l.proved), grouped(l.elements), clean(l.how));
+    if (l.ctas > l.checked)
+      line += fmt::format(", {} of {} CTAs evaluated", grouped(l.checked), grouped(l.ctas));
+    field(out, paint, &l == &shape.lemmas[0] ? "lemmas" : "", line + ")");
+  }
 }
 
 // The results that are shown in full: all, or the first of each kind, class and source line.

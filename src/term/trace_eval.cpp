@@ -1,6 +1,8 @@
 #include "term/trace_eval.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace assay::term {
 
@@ -110,6 +112,7 @@ Marks mark_same(const machine::Trace& t, const Marks& marks) {
 }
 
 void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
+  std::set<std::tuple<int, int64_t, int64_t>> ranges;
   for (const NodeId id : m.live) {
     const machine::Node& n = t.nodes[id];
     const NodeKind kind = t.ops[n.op].kind;
@@ -119,11 +122,12 @@ void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
         const int l = __builtin_ctz(rest);
         const int64_t e =
             p.elements.empty() ? p.first + l * p.stride : p.elements[static_cast<size_t>(l)];
-        if (e >= 0) read(p.buffer, p.type, e);
+        if (e >= 0) read(p.buffer, p.type, e, 1);
       }
     } else if (kind == NodeKind::Lookup) {
       const auto& p = t.lookups[n.a];
-      for (int64_t e = p.lo; e < p.hi; ++e) read(p.buffer, p.type, e);
+      if (p.lo < p.hi && ranges.insert({p.buffer, p.lo, p.hi}).second)
+        read(p.buffer, p.type, p.lo, p.hi - p.lo);
     }
   }
 }

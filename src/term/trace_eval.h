@@ -83,9 +83,9 @@ struct CompactTrace {
 };
 CompactTrace compact(const machine::Trace& trace, const Marks& marks);
 
-// Elements that the marked nodes read from buffers: calls back with (buffer, type, element).
-// Lookups report every element in [lo, hi).
-using ReadFn = std::function<void(int buffer, Ty type, int64_t element)>;
+// Elements that the marked nodes read from buffers: calls back with (buffer, type, first, count).
+// Lookups report all of [lo, hi), a range that many share once.
+using ReadFn = std::function<void(int buffer, Ty type, int64_t first, int64_t count)>;
 void marked_reads(const machine::Trace& trace, const Marks& marks, const ReadFn& read);
 
 Fn atomic_fn(machine::AtomKind kind, Ty type);
