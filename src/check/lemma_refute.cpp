@@ -60,8 +60,8 @@ class Refuter {
         support_difference(in_.candidate, in_.c_plan, in_.reference, in_.r_plan);
     std::erase_if(out, [&](const Suspect& s) { return !is_float_input(s.symbol); });
     if (out.size() > 2) out.resize(2);
-    for (const Suspect& s : cone_spots(in_.reference, in_.r_plan))  // what no lemma stands for
-      if (out.size() < 5 && is_float_input(s.symbol)) out.push_back(s);
+    for (const auto& [buffer, elements] : in_.r_plan.support)  // what no lemma stands for
+      add_ends(buffer, elements, out);
     const auto c = read(in_.c_plan), r = read(in_.r_plan);
     for (size_t k = 0; k < in_.lemmas.reference.size(); ++k) {
       const Cut& cut = in_.lemmas.reference[k];
@@ -101,12 +101,13 @@ class Refuter {
     wants[cut.buffer].insert(cut.first + position);
     const auto plan = make_plan(in_.reference, wants, request);
     if (!plan) return;
-    for (const auto& [buffer, elements] : plan->support) {
-      const term::Source& source = in_.reference.sources[static_cast<size_t>(buffer)];
-      if (source.kind != term::Source::Kind::Symbol || !is_float_input(source.symbol)) continue;
-      for (int64_t e : std::set<int64_t>{elements.back(), elements.front()})
-        out.push_back({source.symbol, e});
-    }
+    for (const auto& [buffer, elements] : plan->support) add_ends(buffer, elements, out);
+  }
+  void add_ends(int buffer, const tensor::ElemSet& elements, std::vector<Suspect>& out) const {
+    const term::Source& source = in_.reference.sources[static_cast<size_t>(buffer)];
+    if (source.kind != term::Source::Kind::Symbol || !is_float_input(source.symbol)) return;
+    for (int64_t e : std::set<int64_t>{elements.front(), elements.back()})
+      out.push_back({source.symbol, e});
   }
 
   // Which elements of lemma k depend on an input that is not zero.
