@@ -248,9 +248,10 @@ class ShapeCheck {
     for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
     std::sort(boundaries_.begin(), boundaries_.end());
     boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
-    if (watch && unlike_work(c_plan, r_plan) && refuted_at_once(positions)) {
-      settled_ = true;
-      return ImageDiff{};
+    if (watch && unlike_work(c_plan, r_plan)) {
+      ASSAY_CHECK(defects_[0].hazards());  // they and plans of single elements read one coverage
+      settled_ = refuted_at_once(positions);
+      if (settled_) return ImageDiff{};
     }
     ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, positions,
                                     *snapper_, options_.seed, options_.jobs);
@@ -333,16 +334,25 @@ class ShapeCheck {
     note_assumptions();
     for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
     for (const std::string& f : lemmas.folds) verdict_.snaps.push_back({f, "folded"});
-    for (const LemmaClaim& claim : lemmas.claims)
-      if (claim.proved < claim.elements) add_once(given_text(claim));
+    for (const LemmaClaim& claim : lemmas.claims) {
+      if (claim.proved == claim.elements) continue;
+      // An element of which nothing was seen may be wrong, and the outputs with it.
+      LocationResult r;
+      r.cls = "lemma";
+      r.reason = "equal to the reference, " + given_text(claim);
+      r.loc = claim.loc;
+      out_.results.push_back(std::move(r));
+    }
     verdict_.findings.push_back({"note",
                                  Severity::Info,
                                  "proved by lemmas: the real build was not run beside the proof, "
                                  "rounding and special values were not looked at",
                                  {}});
     out_.lemmas = std::move(lemmas.claims);
-    for (size_t k = 0; k < pairs_.size(); ++k)
-      out_.outputs[k].checked = out_.outputs[k].proved = where.outputs[k].size();
+    for (size_t k = 0; k < pairs_.size(); ++k) {
+      out_.outputs[k].checked = where.outputs[k].size();
+      if (out_.results.empty()) out_.outputs[k].proved = where.outputs[k].size();
+    }
     return true;
   }
 
@@ -1054,14 +1064,10 @@ std::string summarize(const Verdict& v) {
   for (const OutputCoverage& o : given.outputs)
     proved += o.proved, checked += o.checked, all += o.elements;
   switch (v.kind) {
-    case VerdictKind::Proved: {
-      std::string text = fmt::format(
+    case VerdictKind::Proved:
+      return fmt::format(
           "equal to the reference at {} of {} output elements ({:.3g} %), for all inputs", proved,
           all, all == 0 ? 0.0 : 100.0 * static_cast<double>(proved) / static_cast<double>(all));
-      for (const LemmaClaim& claim : given.lemmas)
-        if (claim.proved < claim.elements) text += ", " + given_text(claim);
-      return text;
-    }
     case VerdictKind::Refuted:
       return given.results.empty()
                  ? "refuted"

@@ -90,10 +90,11 @@ struct OutputCoverage {
 // An intermediate tensor that both sides compute, proved equal element by element: what is proved
 // of the outputs rests on it.
 struct LemmaClaim {
-  std::string candidate, reference;   // what computes it on each side
-  uint64_t elements = 0, proved = 0;  // proved < elements: the outputs are proved given the rest
-  uint64_t ctas = 0, checked = 0;     // that compute it, and those of which it was proved directly
-  std::string how;                    // "all elements", "classes of CTAs", "a sample"
+  std::string candidate, reference;  // what computes it on each side
+  uint64_t elements = 0,
+           proved = 0;  // proved < elements: the outputs are equal given the rest, so Unknown
+  uint64_t ctas = 0, checked = 0;  // that compute it, and those of which it was proved directly
+  std::string how;                 // "all elements", "classes of CTAs", "a sample"
   SrcLoc loc;
 };
 
