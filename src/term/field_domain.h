@@ -204,6 +204,8 @@ class FieldDomain {
   Pair literal(Ty type, double value);
   Pair bits_pair(Ty type, uint64_t bits);
   Pair ideal_pair(const Ideal& ideal);
+  void fold_integers(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c,
+                     Row& out, uint32_t mask);
   void note_constants(Fn fn, Ty type, const Row& a, const Row& b, const Row& c, Row& out,
                       uint32_t mask);
   void oblige(Obligation::Kind kind, const Row& a, uint32_t mask);

@@ -2,6 +2,7 @@
 // their side conditions: docs/decisions/0002-fingerprint.md.
 #include <cmath>
 
+#include "base/ieee.h"
 #include "term/field_domain.h"
 
 namespace assay::term {
@@ -433,6 +434,31 @@ void FieldDomain::note_constants(Fn fn, Ty type, const Row& a, const Row& b, con
         return;
     }
     if (std::isfinite(r)) facts_.constants[out.v[l]] = r;
+  });
+}
+
+// Integer operations that are no ring operations, on constants: indices that a reference computes.
+void FieldDomain::fold_integers(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b,
+                                const Row& c, Row& out, uint32_t mask) {
+  const int arity = info(fn).arity;
+  if (arity > 3 || !ieee_defined(fn, type, mods)) return;
+  const uint32_t width = assay::bits(type);
+  const uint64_t keep = width >= 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+  for_lanes(mask, [&](int l) {
+    uint64_t bits[3] = {};
+    const Row* rows[] = {&a, &b, &c};
+    for (int k = 0; k < arity; ++k) {
+      double value = 0;
+      if (!is_const(rows[k]->v[l], &value) || value != std::rint(value) ||
+          std::fabs(value) > 0x1p53)
+        return;
+      bits[k] = static_cast<uint64_t>(static_cast<int64_t>(value)) & keep;
+    }
+    const bool by_zero = (fn == Fn::IDiv || fn == Fn::IRem) && bits[1] == 0;
+    if (by_zero) return;
+    const Pair r = bits_pair(type, ieee_apply1(fn, type, mods, bits[0], bits[1], bits[2]));
+    out.v[l] = r.v;
+    out.e[l] = r.e;
   });
 }
 
@@ -887,6 +913,7 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
         real(fn, type, mods, a, b, c, out, mask);
       else
         opaque(fn, &a, f.arity > 1 ? &b : nullptr, f.arity > 2 ? &c : nullptr, out, mask);
+      if (f.cls == FnClass::I && constants) fold_integers(fn, type, mods, ca, cb, cc, out, mask);
       break;
   }
   const bool extreme = fn == Fn::Max || fn == Fn::Min || fn == Fn::IMax || fn == Fn::IMin;

@@ -386,6 +386,20 @@ TEST(FieldDomain, RowArithmeticMatchesWideIntegers) {
             pair.exp(123456789.0 + 987654321.0));
 }
 
+TEST(FieldDomain, IntegerOperationsOnConstantsAreExact) {
+  Builder b(5);
+  const auto fold = [&](Fn fn, Ty type, int64_t x, int64_t y) {
+    return b.cell(b.apply(fn, type, b.integer(x), b.integer(y), b.integer(y)), Ty::S64).v;
+  };
+  const auto value = [&](int64_t x) { return b.cell(b.integer(x), Ty::S64).v; };
+  EXPECT_EQ(fold(Fn::IRem, Ty::S64, 10, 8), value(2));
+  EXPECT_EQ(fold(Fn::IRem, Ty::S64, -3, 8), value(-3));
+  EXPECT_EQ(fold(Fn::IDiv, Ty::S32, -9, 4), value(-2));
+  EXPECT_EQ(fold(Fn::And, Ty::S32, -1, 0xff), value(0xff));
+  EXPECT_EQ(fold(Fn::Shr, Ty::S64, -8, 1), value(-4));
+  EXPECT_NE(fold(Fn::IRem, Ty::S64, 10, 0), value(0));
+}
+
 // A row that was made before facts are forgotten may be a lazy extremum: it keeps its image.
 TEST(FieldFacts, ExtremaOutliveWhatIsForgotten) {
   Builder b(3);
