@@ -16,6 +16,7 @@ using term::TermId;
 namespace {
 
 constexpr size_t kMaxTerms = 2'000'000;
+constexpr uint64_t kMaxVisits = 20'000'000;  // a few seconds
 
 }  // namespace
 
@@ -36,6 +37,8 @@ bool FormulaReader::read(std::span<const TermId> roots, Key* key) {
   while (!stack_.empty()) {
     const TermId id = stack_.back();
     stack_.pop_back();
+    ++visits_;
+    late_();
     const auto [at, fresh] = names_.try_emplace(id, names_.size());
     if (!fresh) {
       add(at->second * 2 + 1);
@@ -98,7 +101,7 @@ std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Si
   for (int64_t p : positions) {
     FormulaReader::Key key;
     TermId c = 0, r = 0;
-    if (!terms.overflow) {
+    if (!terms.overflow && reader.visits() < kMaxVisits) {
       c = c_store.load1(pair.candidate.buffer, pair.candidate.element(p)).t;
       r = r_store.load1(pair.reference.buffer, pair.reference.element(p)).t;
     }

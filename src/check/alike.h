@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
 #include "check/outputs.h"
 #include "check/plan.h"
 #include "term/terms.h"
@@ -20,7 +21,8 @@ class FormulaReader {
   using Key = std::pair<uint64_t, uint64_t>;
   FormulaReader(const term::TermDag& dag, const Side& reference);
   // False: some part has no name that could be changed.
-  bool read(std::span<const term::TermId> roots, Key* key);
+  bool read(std::span<const term::TermId> roots, Key* key);  // throws Late
+  uint64_t visits() const { return visits_; }                // terms read so far
 
  private:
   bool visit(term::TermId id);
@@ -30,12 +32,15 @@ class FormulaReader {
   std::unordered_map<term::TermId, uint64_t> names_;
   std::vector<term::TermId> stack_;
   Key hash_;
+  uint64_t visits_ = 0;
+  DeadlineCheck late_;
 };
 
 // Groups of positions of one output, each ascending, in the order of their first members. Two are
 // alike if a renaming of input elements (one to one, same type and range) turns the pair of
 // expressions (candidate, reference) of one into that of the other. The plans must cover all
-// positions. Cones too large for expressions, or indexed by data, stand alone. Throws Late.
+// positions. Cones too large for expressions, or indexed by data, stand alone, and so do those that
+// come after as much as is worth reading was read. Throws Late.
 std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Side& reference,
                              const Plan& r_plan, const OutputPair& pair,
                              const Positions& positions);
