@@ -135,6 +135,34 @@ Status Defects::hazards() {
   return status;
 }
 
+void Defects::traps() {
+  for (const auto& launch : side_.launches) {
+    if (!launch) continue;
+    for (const auto& [pc, site] : launch->traps()) {
+      const SrcLoc loc = launch->source(pc);
+      if (!site.always && site.integers) {
+        findings_.push_back({"assertion", Severity::Medium,
+                             "this assertion or trap depends on integer data: it is taken not to "
+                             "end the launch",
+                             loc, ""});
+        continue;
+      }
+      LocationResult r;
+      r.kind = site.always ? VerdictKind::Refuted : VerdictKind::Unknown;
+      r.cls = "trap";
+      r.reason = site.always ? fmt::format(
+                                   "CTA {} comes to a trap or an assertion that fails: the launch "
+                                   "ends with an error",
+                                   site.cta)
+                             : "not proved that this assertion or trap never ends the launch";
+      r.loc = loc;
+      r.count = 1;
+      if (site.always) r.witness = any_input("the traced CTAs");
+      results_.push_back(std::move(r));
+    }
+  }
+}
+
 bool Defects::undecided() const { return !races_.empty() || !unordered_steps(side_).empty(); }
 
 Status Defects::races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,

@@ -37,6 +37,7 @@ class Defects {
   // other, on a thread of their own if `beside`, else within hazards().
   void start_hazards(size_t step, const std::vector<uint32_t>& ctas, bool beside);
   Status hazards();        // waits for what was started, of plans that failed too
+  void traps();            // what ends a whole launch, of all that has been traced
   bool undecided() const;  // races() or streams() need the plan of all locations
   // A race in the cone: two legal schedules with different values decide; where something else has
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.

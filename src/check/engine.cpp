@@ -105,6 +105,7 @@ class ShapeCheck {
       internal_ = d.kind == DiagKind::Internal;
       out_.results.push_back(std::move(r));
     }
+    for (Defects& d : defects_) d.traps();
     take_defects(true);
     finish();
     return std::move(out_);

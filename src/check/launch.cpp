@@ -139,6 +139,7 @@ class Launcher : public PreparedLaunch {
     if (descending) std::reverse(range.list.begin(), range.list.end());
     ASSAY_TRY(machine::Trace made, machine::run_trace(semantic_, spec, env_, range));
     ASSAY_CHECK(lookups_read_only(made));
+    note_traps(made);
     last_ = {ctas, descending, std::make_shared<const machine::Trace>(std::move(made))};
     return last_.trace;
   }
@@ -154,7 +155,13 @@ class Launcher : public PreparedLaunch {
     range.list = {cta};
     machine::Launch spec = spec_;
     spec.step_limit = kTraceLimit;
-    return machine::run_trace(semantic_, spec, env_, range);
+    auto made = machine::run_trace(semantic_, spec, env_, range);
+    if (made) note_traps(*made);
+    return made;
+  }
+  TrapSites traps() const override {
+    const std::lock_guard<std::mutex> hold(traps_lock_);
+    return traps_;
   }
   Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                  std::vector<LocationResult>& refutations) override;
@@ -251,6 +258,10 @@ class Launcher : public PreparedLaunch {
   void declare_buffers(machine::HazardTracker& tracker, const std::set<int>& tracked) const;
   // A load at a data-dependent address may read any element of its buffer: if the launch writes
   // that buffer, no order between the two is known.
+  void note_traps(const machine::Trace& trace) const {
+    const std::lock_guard<std::mutex> hold(traps_lock_);
+    add_traps(trace, traps_);
+  }
   Status lookups_read_only(const machine::Trace& trace) {
     if (trace.lookups.empty()) return {};
     ASSAY_TRY(const Coverage* all, coverage());
@@ -274,6 +285,8 @@ class Launcher : public PreparedLaunch {
   const Program& program_;
   size_t step_;
   uint64_t cta_cost_ = 0;
+  mutable std::mutex traps_lock_;
+  mutable TrapSites traps_;
   const LaunchStep& launch_;
   std::vector<BufferEnv> env_;
   std::deque<std::vector<uint8_t>> zeros_;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "check/coverage.h"
+#include "check/traps.h"
 #include "check/verdict.h"
 #include "machine/trace.h"
 #include "program/program.h"
@@ -47,6 +48,7 @@ class PreparedLaunch {
                          std::vector<LocationResult>& refutations) = 0;
   // Runs CTAs of the real build on bytes (one pointer a buffer of the Program).
   virtual Status run_real(const std::vector<uint32_t>& ctas, const std::vector<uint8_t*>& data) = 0;
+  virtual TrapSites traps() const = 0;  // in what has been traced so far
   virtual uint64_t num_ctas() const = 0;
   // Source line of an instruction of the traced build.
   virtual SrcLoc source(uint32_t pc) const = 0;

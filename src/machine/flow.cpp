@@ -79,9 +79,27 @@ void find_rpo(Kernel& k) {
   }
 }
 
+// Blocks from which every path ends in a trap: what follows a failed assertion.
+void find_traps(Kernel& k) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Block& b : k.blocks) {
+      if (b.traps) continue;
+      const MicroOp& last = k.ops[b.end - 1];
+      const bool ends = last.kind == OpKind::Trap && !last.guard;
+      const bool all =
+          !b.succ.empty() &&
+          std::all_of(b.succ.begin(), b.succ.end(), [&](uint32_t s) { return k.blocks[s].traps; });
+      b.traps = ends || all;
+      changed = changed || b.traps;
+    }
+  }
+}
+
 // Immediate post-dominators (Cooper, Harvey, Kennedy) with one virtual exit. An endless loop, from
 // which no path leads to the exit, has an edge to it from its last block: its branches meet again
-// inside of it, and what follows another way out of the kernel does not post-dominate it.
+// inside of it, and what follows another way out of the kernel does not post-dominate it. Ways to a
+// trap do not count: lanes that pass an assertion meet again behind it.
 void find_ipdom(Kernel& k) {
   auto n = static_cast<uint32_t>(k.blocks.size());
   std::vector<uint32_t> order;  // postorder on the reversed graph, exit last
@@ -139,6 +157,7 @@ void find_ipdom(Kernel& k) {
       uint32_t d = exits[b] ? exit : kUnset;
       for (uint32_t s : k.blocks[b].succ) {
         if (number[s] == kUnset || dom[s] == kUnset) continue;
+        if (k.blocks[s].traps && !k.blocks[b].traps) continue;
         d = d == kUnset ? s : meet(d, s);
       }
       if (d != dom[b]) {
@@ -293,6 +312,7 @@ void analyse(Kernel& k, bool floats_are_data) {
   }
   find_blocks(k);
   find_rpo(k);
+  find_traps(k);
   find_ipdom(k);
   find_taint(k, floats_are_data);
 }

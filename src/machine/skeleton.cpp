@@ -358,6 +358,14 @@ void Skeleton::walk(Cta& cta, Warp& w, const Block& block, uint32_t mask) {
 Status Skeleton::symbolic_branch(Exec& exec, Cta& cta, Warp& w, const MicroOp& op) {
   Split& s = w.cur();
   const uint32_t mask = s.mask;
+  const auto index = static_cast<uint32_t>(&op - k_.ops.data());
+  const bool trap_if_taken = k_.blocks[k_.block_of[op.target]].traps;
+  if (trap_if_taken != k_.blocks[k_.block_of[index + 1]].traps) {  // as Tracer::assume_no_trap
+    const uint32_t open = mask & unknown(w, op.guard);
+    const uint32_t taken = guard_mask(w, op, mask & ~open) | (trap_if_taken ? 0 : open);
+    w.go(taken, op);
+    return {};
+  }
   observer_.unknown_branch(cta.linear, w.id, op.pc, mask);
   std::vector<uint32_t> blocks = region(k_, k_.block_of[static_cast<size_t>(&op - k_.ops.data())]);
   std::sort(blocks.begin(), blocks.end(),

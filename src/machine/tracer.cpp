@@ -40,8 +40,9 @@ void Tracer::end_cta(Cta& cta) {
 }
 
 void Tracer::trap(Cta& cta, Warp&, const MicroOp& op, uint32_t mask) {
-  AccessFault f;
+  AccessFault f;  // of 0 bytes
   f.lanes = mask;
+  f.pred = path_;
   f.pc = op.pc;
   f.cta = cta.linear;
   b_.trace.faults.push_back(f);

@@ -89,6 +89,8 @@ class Tracer {
   NodeId fetch(Warp& w, RegRef r, Ty type, uint32_t mask);
   NodeId fetch_raw(Warp& w, RegRef r, uint32_t mask);  // in whatever type it has
   NodeId fetch_pred(Warp& w, RegRef r, uint32_t mask);
+  uint32_t assume_no_trap(const Cta& cta, Warp& w, const MicroOp& op, uint32_t open, NodeId path,
+                          bool trap_if_taken);
   void assign(Warp& w, RegRef r, uint32_t mask, NodeId node);
   void assign_bits(Warp& w, RegRef r, uint32_t mask);  // the file's bits are new in these lanes
   void assign_both(Warp& w, RegRef r, uint32_t mask, NodeId node);

@@ -193,6 +193,23 @@ void Tracer::push_entry(Warp& w, Entry e) {
   pending_.push_back(std::move(e));
 }
 
+// A branch one side of which certainly traps (an assertion): a launch that goes there gives no
+// values, so lanes whose way depends on data go the other one, and the condition is kept as a fault
+// for whoever claims something of the values. Returns the lanes that take the branch for it.
+uint32_t Tracer::assume_no_trap(const Cta& cta, Warp& w, const MicroOp& op, uint32_t open,
+                                NodeId path, bool trap_if_taken) {
+  NodeId p = fetch_pred(w, op.guard, open);
+  if (op.guard_neg == trap_if_taken) p = b_.lnot(p);
+  AccessFault f;  // of 0 bytes, as of trap()
+  f.lanes = open;
+  f.pred = b_.land(path, p);
+  f.pc = op.pc;
+  f.cta = cta.linear;
+  uint64_t v = 1;
+  if (!b_.is_constant(f.pred, &v) || v) b_.trace.faults.push_back(f);
+  return trap_if_taken ? 0 : open;
+}
+
 // Where the lanes of `e` go behind a conditional branch.
 Status Tracer::split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, const Entry& e, uint32_t end,
                      bool nested, uint32_t* exited) {
@@ -202,6 +219,11 @@ Status Tracer::split(Exec& exec, Cta& cta, Warp& w, const MicroOp& op, const Ent
   uint32_t is_known = tainted(op.guard) ? e.mask & state(w, op.guard).conc : e.mask;
   uint32_t taken = guard_mask(w, op, is_known);
   uint32_t open = e.mask & ~is_known;
+  if (open && k_.blocks[target].traps != k_.blocks[fall].traps) {
+    taken |= assume_no_trap(cta, w, op, open, e.cond, k_.blocks[target].traps);
+    is_known |= open;
+    open = 0;
+  }
   if (open && nested) {
     uint32_t join = k_.blocks[e.block].ipdom;
     if (join != end) {  // a region of its own; its lanes come together again inside this one
@@ -342,7 +364,17 @@ Status Tracer::symbolic_branch(Exec& exec, Cta& cta, Warp& w, const MicroOp& op)
   if (!liveness_) liveness_ = std::make_unique<Liveness>(k_);
   Split& s = w.cur();
   Entry at, joined;
-  at.block = k_.block_of[static_cast<size_t>(&op - k_.ops.data())];
+  const auto index = static_cast<uint32_t>(&op - k_.ops.data());
+  const bool trap_if_taken = k_.blocks[k_.block_of[op.target]].traps;
+  if (trap_if_taken != k_.blocks[k_.block_of[index + 1]].traps) {
+    const uint32_t known = tainted(op.guard) ? s.mask & state(w, op.guard).conc : s.mask;
+    const uint32_t taken =
+        guard_mask(w, op, known) |
+        (s.mask & ~known ? assume_no_trap(cta, w, op, s.mask & ~known, path_, trap_if_taken) : 0);
+    w.go(taken, op);
+    return {};
+  }
+  at.block = k_.block_of[index];
   at.mask = s.mask;
   uint32_t exited = 0;
   uint64_t before = region_steps_;

@@ -142,6 +142,7 @@ struct Block {
   std::vector<uint32_t> succ, pred;
   uint32_t ipdom = kNever;  // block; kNever: the end of the kernel
   uint32_t rpo = kNever;    // place in reverse postorder; kNever: unreachable
+  bool traps = false;       // every path from here ends in a trap
 };
 
 struct Kernel {

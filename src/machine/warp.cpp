@@ -116,6 +116,17 @@ bool Warp::pick_other() {
   return pick();
 }
 
+void Warp::go(uint32_t taken, const MicroOp& op) {
+  Split& s = cur();
+  if (taken == s.mask) {
+    s.pc = op.target;
+  } else if (!taken) {
+    ++s.pc;
+  } else {
+    branch(taken, op.target, s.pc + 1, op.reconv);
+  }
+}
+
 void Warp::branch(uint32_t taken, uint32_t target, uint32_t next, uint32_t reconv) {
   Split& s = cur();
   uint32_t fall = s.mask & ~taken;

@@ -42,6 +42,8 @@ class Warp {
   bool pick_other();
   // The current split goes to `target` with the lanes of `taken`, on to pc + 1 with the others.
   void branch(uint32_t taken, uint32_t target, uint32_t next, uint32_t reconv);
+  // The same at a branch, also where all lanes go one way.
+  void go(uint32_t taken, const MicroOp& branch);
   // The current split has come to its reconvergence point; returns the lanes of the parent if that
   // can go on now, else 0. The current split is gone: pick() anew.
   uint32_t reconverge();
