@@ -15,11 +15,14 @@ import sys
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import key, shapes
 from assay.errors import ExportError, InvalidError
 from assay.program import SCHEMA
+
+if TYPE_CHECKING:
+    from assay.program import Builder
 
 
 def parse_shapes(text: str, source: str) -> dict[str, int]:
@@ -47,6 +50,29 @@ def read_source(path: Path) -> str:
         raise ExportError("syntax", f"{path}: not UTF-8 text") from error
 
 
+def scalar_kinds(given: Builder, source: str, kinds: list[shapes.Kind]) -> list[shapes.Kind]:
+    """Other floats at the shrunk shape: those the candidate is called with, then those it may be
+    called with. A float is known by its value, which a constant may share (see `arriving`)."""
+    passed, built = given.passed_floats()
+    known = shapes.module_floats(source)
+    floats = {n: v for n, v in known.items() if v in passed}
+    floats |= {shapes.input_name(k): v for k, v in given.input_floats.items()}
+    init = {n: v for n, v in known.items() if v in built - passed}
+    sizes = next((k.attempts for k in kinds if k.name == "shrunk"), [])
+    out = []
+    for group in (floats, init):
+        altered = shapes.altered_floats(group, passed | built)
+        if altered:
+            out.append(shapes.Kind("scalars", [{**size, **altered} for size in [*sizes, {}]]))
+    return out
+
+
+def arriving(change: shapes.Changes, program: Builder) -> shapes.Changes:
+    """The change without the floats that reach no argument of a candidate."""
+    passed, built = program.passed_floats()
+    return {n: v for n, v in change.items() if not isinstance(v, float) or v in passed | built}
+
+
 def export(args: argparse.Namespace) -> dict[str, Any]:
     """The program set of docs/program_schema.md."""
     try:
@@ -65,24 +91,35 @@ def export(args: argparse.Namespace) -> dict[str, Any]:
         changes = parse_shapes(args.shapes, source)
     except SyntaxError as error:
         raise ExportError("syntax", f"{args.ref}: {error}") from error
-    programs = [trace(args.ref, changes, options).json()]
+    given = trace(args.ref, changes, options)
+    programs = [given.json()]
     skipped: list[dict[str, Any]] = []
-    tried: list[dict[str, int]] = []
-    for kind in shapes.kinds({**shapes.module_integers(source), **changes}):
+    tried: list[shapes.Changes] = []
+    kinds = shapes.kinds({**shapes.module_integers(source), **changes})
+    for kind in [*kinds[:2], *scalar_kinds(given, source, kinds), *kinds[2:]]:
         if len(programs) > args.altered:
             break
         rejected: dict[str, Any] | None = None
-        for change in [{**changes, **attempt} for attempt in kind.attempts]:
+        attempts = [{**changes, **attempt} for attempt in reversed(kind.attempts)]
+        while attempts:
+            change = attempts.pop()
             if change in tried:
                 continue
             tried.append(change)
             try:
-                programs.append(trace(args.ref, change, options).json())
-                rejected = None
-                break
+                program = trace(args.ref, change, options)
             except ExportError as error:
                 first = {"changed": [list(p) for p in change.items()], "reason": error.message}
                 rejected = rejected or first
+                continue
+            rejected = None
+            used = arriving(change, program)
+            if used == change:
+                programs.append(program.json())
+            elif any(isinstance(v, float) for v in used.values()):
+                attempts = [used]
+                continue
+            break
         if rejected is not None:
             skipped.append(rejected)
     return {"schema": SCHEMA, "programs": programs, "skipped": skipped}

@@ -51,6 +51,11 @@ def view(buffer: int, dtype: str, offset: int, shape: list[int], strides: list[i
 UNDEFINED: Json = {"buffer": -1}
 
 
+def _floats(values: list[Any]) -> set[float]:
+    leaves = [v for value in values for v in (value if isinstance(value, list) else [value])]
+    return {v for v in leaves if type(v) is float}
+
+
 def views_in(value: Any) -> list[Json]:
     """All defined views inside an encoded argument."""
     if isinstance(value, dict):
@@ -86,7 +91,8 @@ class Builder:
     mutated: list[Json] = field(default_factory=list)
     notes: list[Json] = field(default_factory=list)
     init_args: list[Json] = field(default_factory=list)
-    changed: list[tuple[str, int]] = field(default_factory=list)
+    changed: list[tuple[str, int | float]] = field(default_factory=list)
+    input_floats: dict[int, float] = field(default_factory=dict)  # of get_inputs(), by position
     form: str = "module"
     modules: list[Json] = field(default_factory=list)
     scalars: list[Json] = field(default_factory=list)
@@ -232,6 +238,12 @@ class Builder:
                 fix(v)
         for v in self.outputs + self.mutated:
             fix(v)
+
+    def passed_floats(self) -> tuple[set[float], set[float]]:
+        """What a call of the candidate passes; what it may pass: floats a module is built with."""
+        values = [a["value"] for a in self.arguments if a["source"] == "scalar"]
+        built = [a["value"] for a in self.init_args] if self.form == "module" else []
+        return _floats(values), _floats(built)
 
     def json(self) -> Json:
         out: Json = {

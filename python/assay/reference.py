@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from assay.errors import ExportError, InvalidError, UnsupportedError
-from assay.shapes import apply_changes
+from assay.shapes import Changes, apply_changes, replace_inputs
 
 # Inputs up to this many elements are made for real (values of integers, ranges of floats).
 REAL_INPUT_ELEMENTS = 1 << 26
@@ -34,11 +34,11 @@ SKIP_ELEMENTS = 1 << 20
 
 @dataclass
 class Reference:
-    """One ref.py, executed with some of its module-level integers changed."""
+    """One ref.py, executed with some of its numbers changed."""
 
     path: Path
     module: types.ModuleType
-    changes: dict[str, int]
+    changes: Changes
 
     def get(self, name: str) -> Any:
         return getattr(self.module, name, None)
@@ -94,7 +94,7 @@ class NoModel(torch.nn.Module):
         raise NotImplementedError
 
 
-def load(path: Path, changes: dict[str, int], seed: int, needs_model: bool = True) -> Reference:
+def load(path: Path, changes: Changes, seed: int, needs_model: bool = True) -> Reference:
     """Executes ref.py. Errors: Io, Syntax, Invalid."""
     try:
         source = path.read_text(encoding="utf-8")
@@ -236,7 +236,7 @@ def make_inputs(reference: Reference, seed: int) -> tuple[list[Any], bool]:
     def call() -> list[Any]:
         torch.manual_seed(seed)
         with blamed_on_reference("get_inputs", reference.path), torch.no_grad():
-            return list(function())
+            return replace_inputs(list(function()), reference.changes)
 
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):

@@ -1,7 +1,8 @@
-"""Altered shapes: ref.py with its module-level integers changed.
+"""Altered shapes and scalars: ref.py with its module-level numbers changed.
 
 A *size* is an integer literal assigned at module level, alone (`dim = 64`), in a tuple of names
 (`m, n = 8, 16`) or as an element of a tuple or list (`shape = (3, 5)`: "shape[0]", "shape[1]").
+Floats are found at the same places, and in the list of get_inputs() ("get_inputs()[1]").
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import ast
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+Changes = dict[str, Any]  # name -> int or float
 
 # Integers below this are taken for kernel sizes, strides, axes, counts of layers; those whose name
 # tells a count of channels, groups or heads are sizes all the same.
@@ -20,11 +24,19 @@ BLOCK = 1024  # the most threads of a block
 LARGEST_VOLUME = 1 << 27  # product of all sizes
 
 
-def _literal(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
+def _literal(node: ast.expr) -> int | float | None:
+    """Floats may be negative: -1.0 is an operator and a constant."""
+    sign = 1
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        sign, node = -1, node.operand
+    if not isinstance(node, ast.Constant):
+        return None
+    if type(node.value) is float and math.isfinite(node.value):
+        return sign * node.value
+    return node.value if type(node.value) is int and sign == 1 else None
 
 
-def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
+def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], statement.value
@@ -33,30 +45,59 @@ def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.Constant]]:
         else:
             continue
         if isinstance(target, ast.Name):
-            if _literal(value):
+            if _literal(value) is not None:
                 yield target.id, value
             elif isinstance(value, ast.Tuple | ast.List):
                 for i, item in enumerate(value.elts):
-                    if _literal(item):
+                    if _literal(item) is not None:
                         yield f"{target.id}[{i}]", item
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for name, item in zip(target.elts, value.elts, strict=False):
-                if isinstance(name, ast.Name) and _literal(item):
+                if isinstance(name, ast.Name) and _literal(item) is not None:
                     yield name.id, item
 
 
 def module_integers(source: str) -> dict[str, int]:
     """Name -> value, in source order; a name that is assigned twice keeps its last value."""
-    return {name: node.value for name, node in _targets(ast.parse(source))}
+    return {n: v for n, v in _numbers(source).items() if isinstance(v, int)}
 
 
-def apply_changes(tree: ast.Module, changes: dict[str, int]) -> None:
+def module_floats(source: str) -> dict[str, float]:
+    return {n: v for n, v in _numbers(source).items() if isinstance(v, float)}
+
+
+def _numbers(source: str) -> dict[str, int | float]:
+    found = ((name, _literal(node)) for name, node in _targets(ast.parse(source)))
+    return {name: value for name, value in found if value is not None}
+
+
+_INPUT = "get_inputs()["
+
+
+def input_name(k: int) -> str:
+    return f"{_INPUT}{k}]"
+
+
+def replace_inputs(inputs: list[Any], changes: Changes) -> list[Any]:
+    """What get_inputs() returned, with its scalars changed."""
+    for name, value in changes.items():
+        if name.startswith(_INPUT):
+            inputs[int(name[len(_INPUT) : -1])] = value
+    return inputs
+
+
+def apply_changes(tree: ast.Module, changes: Changes) -> None:
     """Replaces literals in place. Unknown names raise KeyError."""
-    left = set(changes)
+    left = {name for name in changes if not name.startswith(_INPUT)}
     for name, node in _targets(tree):
-        if name in changes:
+        if name not in changes:
+            continue
+        if isinstance(node, ast.UnaryOp):
+            node.operand = ast.copy_location(ast.Constant(-changes[name]), node.operand)
+        else:
+            assert isinstance(node, ast.Constant)
             node.value = changes[name]
-            left.discard(name)
+        left.discard(name)
     if left:
         raise KeyError(", ".join(sorted(left)))
 
@@ -80,7 +121,23 @@ class Kind:
     """One way to alter the shape: the first of its attempts that the reference takes is used."""
 
     name: str
-    attempts: list[dict[str, int]] = field(default_factory=list)
+    attempts: list[Changes] = field(default_factory=list)
+
+
+def altered_floats(floats: dict[str, float], taken: set[float]) -> dict[str, float]:
+    """Another value for each, none of `taken` and no two alike, so that it can be recognized where
+    it arrives. Order is kept, but for what is nearly equal."""
+    least = min((abs(v) for v in floats.values() if v), default=1.0)
+    taken = taken | set(floats.values())
+    out = {}
+    for name, value in floats.items():
+        given = value or min(1.0, least) / 2
+        tries = (given * (48 - k) / 64 for k in range(32))
+        other = next((v for v in tries if v not in taken), None)
+        if other is not None:  # a value so small that it has no others is left
+            out[name] = other
+            taken.add(other)
+    return out
 
 
 class _Sizes:

@@ -21,6 +21,7 @@ from assay.encode import dtype_name, encode_value, tensor_bytes
 from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.program import Buffer, Builder, Json
 from assay.recorder import Recorder, storage_key
+from assay.shapes import Changes
 
 RANGE_ELEMENTS = 1 << 26  # ranges of larger tensors are not computed
 EXAMPLE_BYTES = 1 << 26  # integer examples above this keep their range alone
@@ -63,6 +64,7 @@ class Tracer:
         self.inputs, self.real_inputs = ref.make_inputs(reference, options.seed)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         self.builder = Builder(reference.path.stem)
+        self.builder.input_floats = {k: v for k, v in enumerate(self.inputs) if type(v) is float}
         self.recorder = Recorder(self.builder, self.mode, str(reference.path))
         self.sources: dict[int, str] = {}  # buffer -> "input:0"; parameters and buffers: their name
         self.fakes: dict[str, torch.Tensor] = {}  # state_dict name -> fake
@@ -331,7 +333,7 @@ def _replace(module: torch.nn.Module, table: dict[str, Any], name: str, new: Any
         table[name] = new
 
 
-def trace(path: Path, changes: dict[str, int], options: Options) -> Builder:
+def trace(path: Path, changes: Changes, options: Options) -> Builder:
     """Errors: as ref.load; Unsupported; Invalid where forward raises an exception of its own."""
     first: ExportError | None = None
     for device in ("cuda", "cpu"):
@@ -350,4 +352,4 @@ def trace(path: Path, changes: dict[str, int], options: Options) -> Builder:
     raise first
 
 
-Trace = Callable[[Path, dict[str, int], Options], Builder]
+Trace = Callable[[Path, Changes, Options], Builder]

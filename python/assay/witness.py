@@ -36,7 +36,7 @@ class WitnessInput:
 class Witness:
     seed: int
     evaluate: bool
-    changed: dict[str, int]
+    changed: dict[str, int | float]
     inputs: list[WitnessInput]
     output: int
     element: int

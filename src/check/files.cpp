@@ -42,10 +42,30 @@ Result<Program> from_launch(const std::string& path, const LaunchFile& launch, L
   return launch_program(launch, std::move(module), side);
 }
 
-std::string change_text(const std::vector<std::pair<std::string, int64_t>>& changed) {
+std::string change_text(const std::vector<program::Change>& changed) {
   std::string out;
   for (const auto& [name, value] : changed)
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, value);
+    out += (out.empty() ? "" : ", ") + name + "=" +
+           std::visit([](auto v) { return fmt::format("{}", v); }, value);
+  return out;
+}
+
+// The altered floats that the host function is not called with: for it they are constants, which it
+// may well contain. (No altered float has a value that another scalar has, see shapes.py.)
+std::string not_passed(const std::vector<program::Change>& changed,
+                       const std::vector<Argument>& called) {
+  std::vector<double> passed;
+  for (const Argument& a : called) {
+    if (const auto* one = std::get_if<double>(&a.value)) passed.push_back(*one);
+    if (const auto* list = std::get_if<std::vector<double>>(&a.value))
+      passed.insert(passed.end(), list->begin(), list->end());
+  }
+  std::string out;
+  for (const auto& [name, value] : changed) {
+    const auto* v = std::get_if<double>(&value);
+    if (v != nullptr && std::find(passed.begin(), passed.end(), *v) == passed.end())
+      out += (out.empty() ? "" : ", ") + name;
+  }
   return out;
 }
 
@@ -115,6 +135,14 @@ Status record_pairs(const CheckRequest& rq, Recorded& out, std::vector<Finding>&
       rejects("candidate", candidate.error());
       continue;
     }
+    if (std::string constants = not_passed(reference.changed, lists[choice].arguments);
+        !constants.empty()) {
+      notes.push_back({"note",
+                       Severity::Info,
+                       "the host function does not take " + constants + ": not tried with others",
+                       {}});
+      continue;
+    }
     if (!rq.inputs.empty()) {
       auto other = record_reference(rq, reference, lacks);
       if (!other) {
@@ -177,12 +205,16 @@ Result<std::vector<Pair>> program_pairs(const CheckRequest& rq, std::vector<Find
   return std::move(recorded.pairs);
 }
 
+const std::vector<Argument>& arguments_of(const Pair& pair) {
+  return !pair.called.empty()                ? pair.called
+         : !pair.candidate.arguments.empty() ? pair.candidate.arguments
+                                             : pair.reference.arguments;
+}
+
 Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   Sides sides;
   const Program& reference = pair.reference;
-  sides.arguments = !pair.called.empty()                ? pair.called
-                    : !pair.candidate.arguments.empty() ? pair.candidate.arguments
-                                                        : reference.arguments;
+  sides.arguments = arguments_of(pair);
   sides.functional =
       reference.form == "functional" && sides.arguments.size() == reference.arguments.size();
   for (const program::TensorView& view : reference.mutated) {
@@ -319,7 +351,10 @@ Result<Verdict> check_files(const CheckRequest& request) {
   v.sides = describe_sides(pairs[0], request);
   for (ShapeResult& shape : v.shapes)
     for (const Pair& pair : pairs)
-      if (pair.change == shape.change) shape.changed = pair.reference.changed;
+      if (pair.change == shape.change) {
+        shape.changed = pair.reference.changed;
+        shape.arguments = arguments_of(pair);
+      }
   v.findings.insert(v.findings.end(), notes.begin(), notes.end());
   timings.insert(timings.end(), v.timings.begin(), v.timings.end());
   v.timings = std::move(timings);

@@ -45,6 +45,26 @@ void align_arguments(Program* p, const Program& reference) {
   p->arguments = std::move(out);
 }
 
+// Whether every altered float comes to a ModelNew: with the call or as it is built. Others are
+// constants to it.
+bool floats_arrive(const Program& reference) {
+  std::vector<double> built;
+  const auto add = [&](const Argument& a) {
+    if (const auto* one = std::get_if<double>(&a.value)) built.push_back(*one);
+    if (const auto* list = std::get_if<std::vector<double>>(&a.value))
+      built.insert(built.end(), list->begin(), list->end());
+  };
+  for (const Argument& a : reference.init_args) add(a);
+  if (reference.form == "module")  // all of its scalars are inputs
+    for (const Argument& a : reference.arguments) add(a);
+  return std::all_of(reference.changed.begin(), reference.changed.end(),
+                     [&](const program::Change& c) {
+                       const auto* v = std::get_if<double>(&c.second);
+                       return v == nullptr || c.first.rfind("get_inputs()[", 0) == 0 ||
+                              std::find(built.begin(), built.end(), *v) != built.end();
+                     });
+}
+
 }  // namespace
 
 Result<RecordedPrograms> record_programs(const CheckRequest& rq, Lacks& lacks) {
@@ -60,7 +80,8 @@ Result<RecordedPrograms> record_programs(const CheckRequest& rq, Lacks& lacks) {
   request.altered = [&exported] {
     std::vector<host::ShapeChange> out;
     if (const auto& set = exported.get(); set)
-      for (size_t k = 1; k < set->programs.size(); ++k) out.push_back(set->programs[k].changed);
+      for (size_t k = 1; k < set->programs.size(); ++k)
+        if (floats_arrive(set->programs[k])) out.push_back(set->programs[k].changed);
     return out;
   };
   auto recorded = host::record_candidate(request);

@@ -111,7 +111,7 @@ struct Timing {
 
 // What a witness script needs beside the witness (report/scripts.h).
 struct Sides {
-  std::vector<program::Argument> arguments;  // what the candidate takes
+  std::vector<program::Argument> arguments;  // what the candidate takes, at the given shape
   bool functional = false;                   // the reference's module_fn takes the same
   std::vector<std::string> mutated;          // sources of Program::mutated of the reference
   std::string entry;
@@ -120,8 +120,9 @@ struct Sides {
 
 // A check at one shape.
 struct ShapeResult {
-  std::string change;  // "" for the given shape, else "batch_size=17"
-  std::vector<std::pair<std::string, int64_t>> changed;  // the same, as Program::changed
+  std::string change;                        // "" for the given shape, else "batch_size=17"
+  std::vector<program::Change> changed;      // the same, as Program::changed
+  std::vector<program::Argument> arguments;  // what the candidate takes there
   VerdictKind kind = VerdictKind::Unknown;
   std::vector<OutputCoverage> outputs;
   std::vector<LemmaClaim> lemmas;

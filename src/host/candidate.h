@@ -14,7 +14,7 @@
 
 namespace assay::host {
 
-using ShapeChange = std::vector<std::pair<std::string, int64_t>>;  // module-level integers
+using ShapeChange = std::vector<program::Change>;  // as Program::changed
 
 struct CandidateRequest {
   std::string path;       // model_new.py

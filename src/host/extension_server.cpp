@@ -140,7 +140,12 @@ Result<std::string> ExtensionServer::call(const std::string& line) {
 std::string ExtensionServer::shapes() {
   Json out = Json::array();
   if (request_.altered)
-    for (const ShapeChange& change : request_.altered()) out.push_back(change);
+    for (const ShapeChange& change : request_.altered()) {
+      Json pairs = Json::array();
+      for (const auto& [name, value] : change)
+        std::visit([&, &n = name](auto v) { pairs.push_back(Json::array({n, v})); }, value);
+      out.push_back(std::move(pairs));
+    }
   return text_of({{"changed", out}});
 }
 

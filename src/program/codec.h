@@ -32,6 +32,10 @@ Result<Program> decode_program(const Json& j, const BlobSource* source);
 Json encode_number(double v);
 std::optional<double> decode_number(const Json& j);
 
+// [[NAME, INT or FLOAT]...]
+Json encode_changes(const std::vector<Change>& changes);
+std::optional<Change> decode_change(const Json& j);
+
 // Text of a JSON value; ill-formed UTF-8 in names is replaced, never an exception.
 std::string dump(const Json& j);
 // Errors: Syntax.

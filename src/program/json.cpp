@@ -28,11 +28,9 @@ Result<ProgramSet::Skipped> decode_skipped(const Json& j) {
   auto changed = j.find("changed");
   if (changed == j.end() || !changed->is_array()) return bad();
   for (const Json& pair : *changed) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() ||
-        !pair[1].is_number_integer()) {
-      return bad();
-    }
-    s.changed.emplace_back(pair[0].get<std::string>(), pair[1].get<int64_t>());
+    std::optional<Change> change = decode_change(pair);
+    if (!change) return bad();
+    s.changed.push_back(std::move(*change));
   }
   return s;
 }

@@ -381,7 +381,11 @@ class Reader {
     list(j, "notes", p.notes, [&](const Json& v) { return note(v); });
     p.form = string_or_empty(j, "form");
     list(j, "init_args", p.init_args, [&](const Json& v) { return argument(v); });
-    list(j, "changed", p.changed, [&](const Json& v) { return named_int(v, "changed"); });
+    list(j, "changed", p.changed, [&](const Json& v) {
+      std::optional<Change> change = decode_change(v);
+      if (!change) error("'changed' needs pairs of a name and a number");
+      return change.value_or(Change());
+    });
   }
 
   const BlobSource* source_;
@@ -389,6 +393,13 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<Change> decode_change(const Json& j) {
+  if (!j.is_array() || j.size() != 2 || !j[0].is_string() || !j[1].is_number()) return std::nullopt;
+  const bool integer = j[1].is_number_integer();
+  if (integer) return Change(j[0].get<std::string>(), j[1].get<int64_t>());
+  return Change(j[0].get<std::string>(), j[1].get<double>());
+}
 
 std::optional<double> decode_number(const Json& j) {
   if (j.is_number()) return j.get<double>();

@@ -89,7 +89,7 @@ class Writer {
     j["notes"] = list(p.notes, note);
     if (!p.form.empty()) j["form"] = p.form;
     if (!p.init_args.empty()) j["init_args"] = list(p.init_args, argument);
-    if (!p.changed.empty()) j["changed"] = p.changed;
+    if (!p.changed.empty()) j["changed"] = encode_changes(p.changed);
     return j;
   }
 
@@ -233,6 +233,13 @@ Json encode_number(double v) {
   return {{"float", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf"}};
 }
 
+Json encode_changes(const std::vector<Change>& changes) {
+  Json out = Json::array();
+  for (const auto& [name, value] : changes)
+    std::visit([&, &n = name](auto v) { out.push_back(Json::array({n, v})); }, value);
+  return out;
+}
+
 Json encode_program(const Program& p, BlobSink* sink) { return Writer(sink).program(p); }
 
 std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -250,7 +257,7 @@ Result<std::string> set_to_json(const ProgramSet& s) {
   }
   Json skipped = Json::array();
   for (const ProgramSet::Skipped& k : s.skipped) {
-    skipped.push_back({{"changed", k.changed}, {"reason", k.reason}});
+    skipped.push_back({{"changed", encode_changes(k.changed)}, {"reason", k.reason}});
   }
   return dump({{"schema", kSchemaVersion}, {"programs", programs}, {"skipped", skipped}});
 }

@@ -148,6 +148,10 @@ struct SymbolicScalar {
   double scale = 1, shift = 0;
 };
 
+// A literal of ref.py with another value: a number of module level by its name, a float in the list
+// of get_inputs() as "get_inputs()[K]".
+using Change = std::pair<std::string, std::variant<int64_t, double>>;
+
 struct Argument {  // an argument of forward, in order
   std::string name;
   Arg value;
@@ -184,8 +188,8 @@ struct Program {
   // "module" (inputs of Model.forward, then parameters and states in state_dict order, which a
   // candidate may take or not).
   std::string form;
-  std::vector<Argument> init_args;                       // get_init_inputs(), Python scalars alone
-  std::vector<std::pair<std::string, int64_t>> changed;  // altered module-level integers of ref.py
+  std::vector<Argument> init_args;  // get_init_inputs(), Python scalars alone
+  std::vector<Change> changed;      // what was altered in ref.py
 };
 
 // Indices, sizes and view ranges are consistent, no two buffers share an address (from_json and
@@ -205,7 +209,7 @@ Result<Program> from_json(std::string_view text);
 // What python/assay/export.py writes: the reference at its own shapes first, then at altered ones.
 struct ProgramSet {
   struct Skipped {
-    std::vector<std::pair<std::string, int64_t>> changed;
+    std::vector<Change> changed;
     std::string reason;
   };
   std::vector<Program> programs;

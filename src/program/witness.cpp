@@ -85,7 +85,7 @@ std::string witness_to_json(const Witness& w) {
   for (const WitnessInput& in : w.inputs) inputs.push_back(encode(in));
   return dump({{"seed", w.seed},
                {"eval", w.evaluate},
-               {"changed", w.changed},
+               {"changed", encode_changes(w.changed)},
                {"inputs", std::move(inputs)},
                {"output", w.output},
                {"element", w.element},
@@ -98,7 +98,11 @@ Result<Witness> witness_from_json(std::string_view text) {
     Witness w;
     w.seed = j.at("seed").get<uint64_t>();
     w.evaluate = j.at("eval").get<bool>();
-    w.changed = j.at("changed").get<std::vector<std::pair<std::string, int64_t>>>();
+    for (const Json& pair : j.at("changed")) {
+      std::optional<Change> change = decode_change(pair);
+      if (!change) throw Json::other_error::create(501, "wrong change", &pair);
+      w.changed.push_back(std::move(*change));
+    }
     for (const Json& in : j.at("inputs")) w.inputs.push_back(decode(in));
     w.output = j.at("output").get<int>();
     w.element = j.at("element").get<int64_t>();

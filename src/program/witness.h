@@ -18,8 +18,8 @@ struct WitnessInput {
 
 struct Witness {
   uint64_t seed = 0;
-  bool evaluate = false;                                 // model.eval()
-  std::vector<std::pair<std::string, int64_t>> changed;  // module-level integers of ref.py
+  bool evaluate = false;        // model.eval()
+  std::vector<Change> changed;  // as Program::changed
   std::vector<WitnessInput> inputs;
   // Where the sides differ: an output (those of forward, then Program::mutated), row-major element.
   int output = 0;

@@ -32,6 +32,7 @@ void add_script(check::LocationResult& result, const check::ShapeResult& shape,
   script.witness = *result.witness->inputs;
   script.witness.evaluate = sides.eval;
   script.witness.changed = shape.changed;
+  if (!shape.arguments.empty()) script.arguments = shape.arguments;
   script.witness.output = location.output;
   size_t output = static_cast<size_t>(location.output);
   if (output < shape.outputs.size()) {

@@ -37,12 +37,14 @@ import torch
 
 constexpr const char* kFunctions = R"py(
 
-class SetIntegers(ast.NodeTransformer):
-    """Module-level integers of the reference, changed as in CHANGED ("n", or "shape[0]")."""
+class SetNumbers(ast.NodeTransformer):
+    """Module-level numbers of the reference, changed as in CHANGED ("n", or "shape[0]")."""
 
     def set(self, name, value):
         if isinstance(value, ast.Constant) and name in CHANGED:
             value.value = CHANGED[name]
+        elif isinstance(value, ast.UnaryOp) and name in CHANGED:  # a negative literal
+            value.operand.value = -CHANGED[name]
         elif isinstance(value, (ast.Tuple, ast.List)):
             for i, item in enumerate(value.elts):
                 self.set(f"{name}[{i}]", item)
@@ -59,7 +61,7 @@ class SetIntegers(ast.NodeTransformer):
 
 def load_reference(path):
     tree = ast.parse(open(path, encoding="utf-8").read(), path)
-    tree.body = [SetIntegers().visit(n) if isinstance(n, ast.Assign) else n for n in tree.body]
+    tree.body = [SetNumbers().visit(n) if isinstance(n, ast.Assign) else n for n in tree.body]
     module = types.ModuleType("reference")
     exec(compile(tree, path, "exec"), module.__dict__)
     return module
@@ -99,6 +101,9 @@ def run_model(module, t, device):
     named = dict(model.named_parameters(remove_duplicate=False))
     named.update(model.named_buffers(remove_duplicate=False))
     inputs = list(module.get_inputs())
+    for name, value in CHANGED.items():
+        if name.startswith("get_inputs()["):
+            put(inputs, name.removeprefix("get_inputs()["), value)
     for source, tensor in t.items():
         kind, _, name = source.partition(":")
         if kind == "input":
@@ -305,7 +310,9 @@ Result<std::string> witness_script(const WitnessScript& s) {
                      quoted(w.mutated));
   std::vector<std::string> changed;
   for (const auto& [name, value] : w.changed) {
-    changed.push_back(fmt::format("{}: {}", quoted(name), value));
+    const auto* real = std::get_if<double>(&value);
+    const std::string text = real ? number(*real) : fmt::format("{}", std::get<int64_t>(value));
+    changed.push_back(quoted(name) + ": " + text);
   }
   out += fmt::format("CHANGED = {{{}}}\n", fmt::join(changed, ", "));
   out += "# source, number, dtype, shape, strides, offset, elements of the buffer,\n";

@@ -290,6 +290,63 @@ def test_altered_shapes(tmp_path: Path) -> None:
     assert len(skipped) == len({str(s["changed"]) for s in skipped}) > 0
 
 
+SCALARS = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+batch_size, dim = 4, 1024
+slope = -1.0
+eps, unused = 1.0, 1.0
+
+def module_fn(x, weight, scale, slope, eps):
+    return F.leaky_relu(x, slope) * scale + eps + weight
+
+class Model(nn.Module):
+    def __init__(self, slope):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.slope = slope
+
+    def forward(self, x, scale, fn=module_fn):
+        return fn(x, self.weight, scale, self.slope, eps)
+
+def get_inputs():
+    return [torch.randn(batch_size, dim), 0.5]
+
+def get_init_inputs():
+    return [slope]
+"""
+
+
+def scalar_changes(changes: list[dict[str, Any]]) -> list[dict[str, float]]:
+    found = [{n: v for n, v in c.items() if isinstance(v, float)} for c in changes]
+    return [c for c in found if c]
+
+
+def test_altered_scalars(tmp_path: Path) -> None:
+    code, out = export_text(tmp_path, SCALARS, "--altered", "8")
+    assert code == 0
+    program = next(p for p in out["programs"] if "slope" in dict(p.get("changed", [])))
+    assert {n: v for n, v in program["changed"] if n in ("batch_size", "dim")} == {
+        "batch_size": 3,
+        "dim": 128,
+    }
+
+    changes = [dict(p.get("changed", [])) for p in out["programs"]]
+    # `unused` has the value of eps, and does not arrive.
+    assert scalar_changes(changes) == [{"slope": -0.75, "eps": 0.75, "get_inputs()[1]": 0.375}]
+    program = out["programs"][[bool(scalar_changes([c])) for c in changes].index(True)]
+    passed = [a["value"] for a in program["arguments"] if a["source"] == "scalar"]
+    assert passed == [0.375, -0.75, 0.75]
+
+
+def test_altered_scalars_of_a_module(tmp_path: Path) -> None:
+    text = SCALARS.replace("module_fn", "helper")  # nothing tells what a kernel takes
+    changes, _ = altered(tmp_path, text, 8)
+    assert scalar_changes(changes) == [{"get_inputs()[1]": 0.375}, {"slope": -0.75}]
+
+
 def test_altered_shapes_keep_equal_sizes_equal(tmp_path: Path) -> None:
     text = simple("return x @ x").replace("= 3", "= 512").replace("dim = 10", "dim = 512")
     changes, _ = altered(tmp_path, text, 8)

@@ -119,6 +119,17 @@ def test_second_opinion(tmp_path: Path) -> None:
     assert want[1, 5] > -4 + 2  # the override is seen: the bias alone is below -4
 
 
+def test_second_opinion_with_other_scalars(tmp_path: Path) -> None:
+    text = module("self.s = slope", "return x * self.s + more[0]", "torch.randn(4, 12), 0.5")
+    text = text.replace("import torch\n", "import torch\nslope = -2.0\n", 1)
+    witness = witness_json(changed=[["slope", -1.5], ["get_inputs()[1]", 8.0]])
+    del witness["inputs"][1:]
+    code, got = opinion(tmp_path, text, witness)
+    assert code == 0
+    x = parse(json.dumps(witness)).tensors()["input:0"].reshape(-1)[17]
+    assert got["value"] == pytest.approx(x.item() * -1.5 + 8, rel=1e-5)
+
+
 def test_second_opinion_on_a_state(tmp_path: Path) -> None:
     text = module("self.b = nn.BatchNorm1d(12)", "return self.b(x)", "torch.randn(4, 12)")
     witness = witness_json(element=3, mutated="state:b.running_mean")
@@ -159,8 +170,9 @@ class Model(nn.Module):
     pass
 
 n = 5
+slope = -1.0
 rows, cols = 1, 2
-assert n == 6
+assert n == 6 and slope == -0.75
 """
 
 

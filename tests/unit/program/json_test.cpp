@@ -178,7 +178,7 @@ TEST(Addresses, OverlapIsInvalidAndTheOthersKeepClear) {
 TEST(ProgramSets, RoundTripAndErrors) {
   ProgramSet set;
   set.programs = {one_buffer(4), one_buffer(8)};
-  set.programs[1].changed = {{"batch_size", 17}};
+  set.programs[1].changed = {{"batch_size", 17}, {"slope", 0.75}, {"eps", 1.0}};
   set.skipped = {{{{"dim", 5}}, "RuntimeError: 5 is not divisible by 4"}};
   const auto back = set_from_json(*set_to_json(set));
   ASSERT_TRUE(back) << back.error().message;

@@ -69,7 +69,7 @@ Witness sample() {
   Witness w;
   w.seed = 0xfedcba9876543210;
   w.evaluate = true;
-  w.changed = {{"batch_size", 3}};
+  w.changed = {{"batch_size", 3}, {"get_inputs()[1]", 2.0}};
   WitnessInput in;
   in.source = "input:0";
   in.number = 5;
@@ -91,6 +91,7 @@ TEST(Witnesses, RoundTrip) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(witness_to_json(*back), text);
   EXPECT_EQ(back->seed, w.seed);
+  EXPECT_EQ(back->changed, w.changed);
   EXPECT_EQ(back->inputs[0].draw, w.inputs[0].draw);
   EXPECT_EQ(back->inputs[0].overrides[0].second, INFINITY);
   EXPECT_TRUE(std::signbit(back->inputs[0].overrides[1].second));

@@ -72,6 +72,15 @@ TEST_F(ScriptsTest, NoneForWhatPyTorchCannotRun) {
   EXPECT_EQ(script(), "");
 }
 
+TEST_F(ScriptsTest, ArgumentsAreThoseOfTheShape) {
+  verdict_.sides.arguments.push_back({"alpha", 1.0, "scalar"});
+  verdict_.shapes[0].arguments = verdict_.sides.arguments;
+  verdict_.shapes[0].arguments.back().value = 0.75;
+  const std::string text = script();
+  EXPECT_NE(text.find("        0.75,\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("        1.0,\n"), std::string::npos);
+}
+
 TEST_F(ScriptsTest, NoneWhereAnArgumentIsNotDescribed) {
   verdict_.sides.arguments[0].source = "input:9";
   EXPECT_EQ(script(), "");

@@ -24,7 +24,7 @@ std::string read(const std::string& path) {
 WitnessScript sample() {
   WitnessScript s;
   s.witness.seed = 0xfedcba9876543210;
-  s.witness.changed = {{"n", 6}};
+  s.witness.changed = {{"n", 6}, {"slope", -0.75}};
   s.witness.inputs.push_back({"input:0", 0, {0, DType::F32, 0, {4, 6}, {6, 1}}, 24, Draw{}, {}});
   s.witness.inputs.push_back({"parameter:w",
                               1,
