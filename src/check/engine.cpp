@@ -189,8 +189,9 @@ class ShapeCheck {
   void run_without_trace(const LocationPlan& where, Diag& stop) {
     constexpr Clock::duration kShare = std::chrono::seconds(20);
     const auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false));
+    const Status watched = defects_[0].hazards();  // they say more than a value
     take_defects();
-    if (!r_plan || refuted(true)) return;
+    if (!watched || !r_plan || refuted(true)) return;
     const ConcreteRequest request{candidate_,    reference_,
                                   *r_plan,       pairs_,
                                   where,         symbols_,
