@@ -299,6 +299,11 @@ std::vector<double> grid() {
     out.push_back(-x);
   }
   for (int k = -6000; k <= 6000; ++k) out.push_back(k / 200.0);  // -30 .. 30
+  for (int k = 81; k <= 385; ++k) {                              // magnitudes up to those of float
+    const double x = std::pow(10.0, k / 10.0);
+    out.push_back(x);
+    out.push_back(-x);
+  }
   return out;
 }
 
@@ -348,10 +353,18 @@ std::optional<double> bound_unary(const CaseRequest& rq, double floor) {
   const NoInputs inputs;
   RealDomain domain(inputs, rq.snapper);
   static const std::vector<double> kGrid = grid();
+  std::vector<double> points = kGrid;
+  for (TermId t : cone) {  // where a comparison with a constant turns, and beyond
+    if (rq.dag[t].kind != Term::Kind::Number) continue;
+    const double c = rq.dag[t].value;
+    for (const double x : {c, c - 1, c + 1, c * (1 - 1e-6), c * (1 + 1e-6), 2 * c, 1e3 * c})
+      for (const double y : {x, -x})
+        if (std::isfinite(y)) points.push_back(y);
+  }
   double worst = 0;
   std::unordered_map<TermId, RealDomain::Row> rows;
-  for (size_t at = 0; at < kGrid.size(); at += term::kRow) {
-    const int n = static_cast<int>(std::min<size_t>(term::kRow, kGrid.size() - at));
+  for (size_t at = 0; at < points.size(); at += term::kRow) {
+    const int n = static_cast<int>(std::min<size_t>(term::kRow, points.size() - at));
     const uint32_t mask = n == 32 ? 0xffffffffu : (1u << n) - 1;
     for (TermId t : cone) {
       const Term& x = rq.dag[t];
@@ -365,7 +378,7 @@ std::optional<double> bound_unary(const CaseRequest& rq, double floor) {
       } else if (x.kind != Term::Kind::Apply || rq.is_leaf(t)) {
         domain.clear(out);
         for (int l = 0; l < n; ++l)
-          out.v[l] = kGrid[at + static_cast<size_t>(l)], out.m[l] = std::fabs(out.v[l]);
+          out.v[l] = points[at + static_cast<size_t>(l)], out.m[l] = std::fabs(out.v[l]);
       } else {
         const int arity = info(x.fn).arity;
         domain.apply(x.fn, x.type, x.mods, &rows[x.arg[0]], arity > 1 ? &rows[x.arg[1]] : nullptr,

@@ -89,7 +89,7 @@ class Sweep {
       if (allow && scaled(out)) return out;
       sweep(c_order, allow);
       if (cells_[c_root_].v == cells_[r_root_].v) {
-        approximate = allow && !approximations_.empty();
+        approximate = !approximations_.empty();
         out.outcome =
             approximate ? LocalResult::Outcome::Approximation : LocalResult::Outcome::Equal;
         break;

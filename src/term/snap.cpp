@@ -193,6 +193,8 @@ Ideal Snapper::compute(Ty type, double value) const {
 }
 
 const Ideal& Snapper::snap(Ty type, double value) const {
+  // Semantics of operators write some constants in double; they are of the type that computes.
+  if (is_float(type)) value = round_to(type, value);
   const uint64_t key = std::bit_cast<uint64_t>(value) * 31 + static_cast<uint64_t>(type);
   auto [it, fresh] = cache_.try_emplace(key);
   if (fresh) {

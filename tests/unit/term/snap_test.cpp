@@ -37,7 +37,8 @@ TEST(Snap, ConstantsTimesAPowerOfTwoAndOverTheRootOfADimension) {
   EXPECT_EQ(ideal(s, 1.44269504f * (1.0f / std::sqrt(96.0f))), "log2(e)/sqrt(96)");
   EXPECT_EQ(ideal(s, 0.0356774081f), "0.044715*sqrt(2/pi)");
   EXPECT_EQ(ideal(s, 0.0713548163f), "2*0.044715*sqrt(2/pi)");
-  EXPECT_EQ(s.snap(Ty::F32, 1.4426950408889634 / 8).text, "");  // not a float of 24 bits
+  EXPECT_EQ(s.snap(Ty::F32, 1.4426950408889634 / 8).text, "log2(e)/sqrt(64)");  // rounded first
+  EXPECT_EQ(s.snap(Ty::F32, M_SQRT1_2).text, "sqrt(1/2)");
   const Ideal& i = s.snap(Ty::F32, static_cast<double>(static_cast<float>(M_LOG2E / 8)));
   EXPECT_EQ(i.value, M_LOG2E / 8);
   EXPECT_EQ(ideal(Snapper({}), static_cast<float>(M_LOG2E / std::sqrt(96.0))), "0.14724445");
