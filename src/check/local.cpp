@@ -241,14 +241,15 @@ class Sweep {
           if (!same && !(allow_approximation && agree(t, r, 2e-2))) continue;
           if (++tried > 8) break;
           ++attempts;
-          if (settle_pair(t, r, same)) break;
+          if (settle_pair(t, r, same, allow_approximation)) break;
         }
         if (shared(t)) break;
       }
     }
   }
 
-  bool settle_pair(TermId c, TermId r, bool same) {
+  // By cases; with allow_approximation also by a bound of the difference.
+  bool settle_pair(TermId c, TermId r, bool same, bool allow_approximation) {
     CaseRequest request{dag_,
                         domain_,
                         rq_.snapper,
@@ -259,6 +260,7 @@ class Sweep {
                         r == r_root_};
     bool ok = same && prove_by_cases(request);
     if (!ok) {
+      if (!allow_approximation) return false;
       const std::optional<double> bound =
           bound_unary(request, rq_.tolerance.atol / std::max(rq_.tolerance.rtol, 1e-300));
       if (!bound || *bound > rq_.tolerance.rtol) return false;

@@ -100,9 +100,11 @@ bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, ui
   }
   // Degree of the image polynomials: at most the number of operations of the larger cone.
   // A constant recognised by rational reconstruction is one by chance with odds 2^-29.
+  // Each pair of images that was taken for one formula may be equal by chance as well.
   out.error_bound =
       domain.error_bound(
-          std::max(1.0, static_cast<double>(in.c_plan.live_nodes + in.r_plan.live_nodes)) * 64) +
+          std::max(1.0, static_cast<double>(in.c_plan.live_nodes + in.r_plan.live_nodes)) * 64) *
+          static_cast<double>(1 + domain.agreements) +
       static_cast<double>(domain.rational_laws) * 0x1p-29;
   return true;
 }
@@ -137,9 +139,8 @@ ImageDiff compare_images(const Side& candidate, const Plan& c_plan, const Side& 
     return out;
   };
   // The second trial meets the same literals as the first, which notes them for the report.
-  const term::Snapper copy = snapper;
-  auto second =
-      std::async(jobs > 1 ? std::launch::async : std::launch::deferred, run, std::cref(copy), 1);
+  auto second = std::async(jobs > 1 ? std::launch::async : std::launch::deferred,
+                           [&run, copy = snapper] { return run(copy, 1); });
   const Trial trials[] = {run(snapper, 0), second.get()};
   ImageDiff diff;
   diff.equal.resize(pairs.size());

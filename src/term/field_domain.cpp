@@ -1,5 +1,6 @@
 #include "term/field_domain.h"
 
+#include <bit>
 #include <cfloat>
 #include <cmath>
 
@@ -351,7 +352,9 @@ uint32_t FieldDomain::agree(Ty type, const Row& pa, const Row& pb, uint32_t mask
   const Row &a = typed(pa, type, s1, mask), &b = typed(pb, type, s2, mask);
   uint32_t same = 0;
   for_lanes(mask, [&](int l) { same |= a.v[l] == b.v[l] ? 1u << l : 0; });
-  return same & ~(a.marked() | b.marked());
+  same &= ~(a.marked() | b.marked());
+  agreements += static_cast<uint64_t>(std::popcount(same));
+  return same;
 }
 
 FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell& b) {
