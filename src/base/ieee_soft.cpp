@@ -33,9 +33,9 @@ Exact decode(uint64_t u) {  // finite
 uint64_t zero(bool negative) { return negative ? F64::kSign : 0; }
 uint64_t infinity(bool negative) { return zero(negative) | F64::kInf; }
 
-uint64_t pack(bool negative, int e, U128 m, bool sticky, Round round) {  // m != 0
+uint64_t pack(bool negative, int e, U128 m, bool sticky, Round round) {
+  if (m == 0) return zero(negative);
   const int top = top_bit(m);
-  assert(top >= 0);
   uint64_t hi;
   if (top >= 63) {
     const int shift = top - 63;

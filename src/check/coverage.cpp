@@ -256,7 +256,7 @@ Status Writers::run() {
   if (num_ctas_ > 64) {
     Writers probe(sliced_, launch_, env_);
     probe.cover_.sampled = true;
-    const Status ran = probe.run_list({num_ctas_ / 2}, kWholeGrid);
+    Status ran = probe.run_list({num_ctas_ / 2}, kWholeGrid);
     if (!ran && ran.error().kind != DiagKind::Limit) return ran;
     estimate = ran ? probe.cover_.warp_instructions * num_ctas_ : kWholeGrid + 1;
   }

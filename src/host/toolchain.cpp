@@ -60,7 +60,8 @@ Result<std::string> find_nvcc() {
     if (usable(v)) return std::string(v);
     return fail(DiagKind::Io, fmt::format("ASSAY_NVCC={} is no file", v));
   }
-  std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  const char* folders = std::getenv("PATH");
+  const std::string path = folders != nullptr ? folders : "";
   for (size_t at = 0; at <= path.size();) {
     size_t end = std::min(path.find(':', at), path.size());
     fs::path p = fs::path(path.substr(at, end - at)) / "nvcc";

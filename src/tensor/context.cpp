@@ -186,10 +186,10 @@ bool Context::flag(std::string_view name, bool otherwise) const {
   return b ? *b : otherwise;
 }
 
-std::string Context::str(std::string_view name, std::string otherwise) const {
+std::string Context::str(std::string_view name, std::string_view otherwise) const {
   const Arg* a = find(name);
   auto* s = a ? std::get_if<std::string>(a) : nullptr;
-  return s ? *s : std::move(otherwise);
+  return s ? *s : std::string(otherwise);
 }
 
 Shape Context::ints(std::string_view name) const {

@@ -42,7 +42,7 @@ class Context {
   double number(std::string_view name, double otherwise = 0) const;
   Scalar scalar(std::string_view name, Scalar otherwise = int64_t{0}) const;
   bool flag(std::string_view name, bool otherwise = false) const;
-  std::string str(std::string_view name, std::string otherwise = "") const;
+  std::string str(std::string_view name, std::string_view otherwise = "") const;
   Shape ints(std::string_view name) const;
   std::optional<DType> dtype(std::string_view name) const;
 

@@ -91,7 +91,8 @@ void lower_linspace(Context& c) {
   }
   V step = (end - start) / static_cast<double>(steps - 1);
   V i = e.iter(b.space(0)), back = e.iter(b.space(0) * -1 + (steps - 1));
-  V low = compare(Fn::Lt, i, static_cast<double>(steps / 2));
+  const int64_t half = steps / 2;  // of the whole steps: PyTorch's own rule
+  V low = compare(Fn::Lt, i, static_cast<double>(half));
   b.store(out, b.space_index(),
           select(low, start + step * cast(i, ty), end - step * cast(back, ty)));
   c.push(b);
