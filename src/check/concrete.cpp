@@ -22,29 +22,16 @@ constexpr double kMargin = 64 * 0x1p-11;  // of comparisons: 64 roundings of the
 
 // A value next to a jump of the reference may fall on either side of it. (Comparisons are looked at
 // one by one.)
-bool jumps(Fn fn) {
-  switch (fn) {
-    case Fn::Floor:
-    case Fn::Ceil:
-    case Fn::Trunc:
-    case Fn::Rint:
-    case Fn::Round:
-    case Fn::CvtFI:
-      return true;
-    default:
-      return false;
-  }
-}
 bool jumps(const Side& side, const Plan& plan) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     if (plan.steps[s].launch)
       for (const machine::Op& op : plan.steps[s].launch->trace->ops)
-        if (op.kind == machine::NodeKind::Apply && jumps(op.fn)) return true;
+        if (op.kind == machine::NodeKind::Apply && term::is_step(op.fn)) return true;
     if (!side.ops[s]) continue;
     for (const auto& shape : side.ops[s]->shapes)
       for (const auto* body : {&shape->nest.body, &shape->nest.post})
         for (const tensor::BodyNode& n : *body)
-          if (n.kind == tensor::BodyNode::Kind::Apply && jumps(n.fn)) return true;
+          if (n.kind == tensor::BodyNode::Kind::Apply && term::is_step(n.fn)) return true;
   }
   return false;
 }
@@ -147,8 +134,8 @@ class Concrete {
 
   void judge(const Compared& at, double value, const Experiment& e) {
     const OutputPair& pair = rq_.pairs[at.pair];
-    Tolerance tol = default_tolerance(pair.reference.dtype);
-    tol = {rq_.tolerance.first.value_or(tol.rtol), rq_.tolerance.second.value_or(tol.atol)};
+    const Tolerance tol =
+        tolerance_of(pair.reference.dtype, rq_.tolerance.first, rq_.tolerance.second);
     const double limit = tol.rtol * (at.exact.m + std::fabs(at.exact.v)) + tol.atol;
     const double gap = std::fabs(value - at.exact.v);
     if (std::fabs(at.ieee - at.exact.v) > limit) return;  // rounding shows in the reference, too
@@ -190,9 +177,9 @@ class Concrete {
     const auto r_plan = make_plan(rq_.reference, wants_of(rq_.pairs, one, false));
     if (!r_plan) return;
     const program::TensorView& view = rq_.pairs[at.pair].candidate;
-    QualityRequest quality{rq_.candidate,      plan,        rq_.reference, *r_plan,
-                           rq_.pairs[at.pair], at.position, rq_.snapper,   rq_.seed,
-                           rq_.deadline};
+    QualityRequest quality{{rq_.candidate, plan, rq_.reference, *r_plan, rq_.pairs[at.pair],
+                            at.position, rq_.snapper, rq_.deadline},
+                           rq_.seed};
     quality.run_candidate = [&](const Experiment& e) -> std::optional<double> {
       const auto values = replay_places(rq_.candidate, plan, {{view, at.position}}, e);
       if (!values) return std::nullopt;

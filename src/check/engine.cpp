@@ -226,12 +226,7 @@ class ShapeCheck {
       diff.append(more);
     }
     ASSAY_CHECK(defects_[0].hazards());
-    if (dual_) {
-      for (size_t s = 0; s < r_plan.steps.size(); ++s)
-        if (r_plan.steps[s].launch)
-          defects_[1].start_hazards(s, r_plan.steps[s].launch->ctas, false);
-      ASSAY_CHECK(defects_[1].hazards());
-    }
+    if (dual_) ASSAY_CHECK(hazards_of(1, r_plan));
     budget_.lap("hazards");
     if (split.parts.size() == 1 || (diff.extra.empty() && !defects_[0].undecided())) return diff;
     return images_of(positions, {}, c_plan, r_plan);
@@ -370,9 +365,7 @@ class ShapeCheck {
     const auto r_plan =
         make_plan(reference_, wants_of(pairs_, one, false), lemmas.request(false, 2 * kDirect));
     if (!c_plan || !r_plan) return false;
-    Tolerance tol = default_tolerance(pair.reference.dtype);
-    if (options_.rtol) tol.rtol = *options_.rtol;
-    if (options_.atol) tol.atol = *options_.atol;
+    const Tolerance tol = tolerance_of(pair.reference.dtype, options_.rtol, options_.atol);
     const auto now = Clock::now();
     auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair,
                                      position, symbols_, *snapper_, options_.seed, tol,
@@ -672,8 +665,9 @@ class ShapeCheck {
       if (!c_plan || !r_plan) continue;
       const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
       const Snapper snapper = *snapper_;
-      const QualityRequest request{candidate_, *c_plan, reference_,    *r_plan, pairs_[k],
-                                   position,   snapper, options_.seed, until};
+      const QualityRequest request{
+          {candidate_, *c_plan, reference_, *r_plan, pairs_[k], position, snapper, until},
+          options_.seed};
       auto beside =
           std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&request] {
             std::vector<Finding> found;
@@ -717,7 +711,7 @@ class ShapeCheck {
                                                : "candidate"});
       return;
     }
-    const Tolerance tol = default_tolerance(pairs_[k].reference.dtype);
+    const Tolerance tol = tolerance_of(pairs_[k].reference.dtype, options_.rtol, options_.atol);
     if (std::fabs(*real.value - exact.v) <=
             64 * (tol.rtol * (exact.m + std::fabs(exact.v)) + tol.atol) &&
         std::isfinite(*real.value))
@@ -777,19 +771,18 @@ class ShapeCheck {
       const auto now = Clock::now();  // half of the time is for proofs
       const auto half =
           std::chrono::duration_cast<Clock::duration>((check.budget_.deadline - now) / 2);
-      return {check.candidate_, c_plan,          check.reference_,
-              r_plan,           check.pairs_[k], position,
-              *check.snapper_,  tolerance,       std::min(check.budget_.deadline, now + half)};
+      return {{check.candidate_, c_plan, check.reference_, r_plan, check.pairs_[k], position,
+               *check.snapper_, std::min(check.budget_.deadline, now + half)},
+              tolerance};
     }
   };
   Result<Cones> cones_of(size_t k, int64_t position) {
     std::vector<Positions> one(pairs_.size());
     one[k] = {position};
-    Cones out{k, position, {}, {}, default_tolerance(pairs_[k].reference.dtype)};
+    Cones out{
+        k, position, {}, {}, tolerance_of(pairs_[k].reference.dtype, options_.rtol, options_.atol)};
     ASSAY_TRY(out.c_plan, make_plan(candidate_, wants_of(pairs_, one, true)));
     ASSAY_TRY(out.r_plan, make_plan(reference_, wants_of(pairs_, one, false)));
-    if (options_.rtol) out.tolerance.rtol = *options_.rtol;
-    if (options_.atol) out.tolerance.atol = *options_.atol;
     return out;
   }
 
@@ -887,8 +880,9 @@ class ShapeCheck {
     return found;
   }
   LocalResult look(const SearchRequest& rq) {
-    return prove_locally({rq.candidate, rq.c_plan, rq.reference, rq.r_plan, rq.pair, rq.position,
-                          rq.snapper, options_.seed, rq.tolerance, budget_.deadline});
+    LocalRequest local{rq, options_.seed};
+    local.deadline = budget_.deadline;
+    return prove_locally(local);
   }
 
   // The witness on the real builds: what a GPU would compute. Of two kernels both must show it.

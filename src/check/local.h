@@ -10,17 +10,8 @@
 
 namespace assay::check {
 
-struct LocalRequest {
-  const Side& candidate;
-  const Plan& c_plan;
-  const Side& reference;
-  const Plan& r_plan;
-  const OutputPair& pair;
-  int64_t position;
-  const term::Snapper& snapper;
+struct LocalRequest : SearchRequest {
   uint64_t seed;
-  Tolerance tolerance;
-  Clock::time_point deadline;
 };
 
 struct LocalResult {

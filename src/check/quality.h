@@ -10,16 +10,8 @@
 
 namespace assay::check {
 
-struct QualityRequest {
-  const Side& candidate;
-  const Plan& c_plan;
-  const Side& reference;
-  const Plan& r_plan;
-  const OutputPair& pair;
-  int64_t position;  // the plans cover exactly this location
-  const term::Snapper& snapper;
+struct QualityRequest : LocationRequest {
   uint64_t seed;
-  Clock::time_point deadline;
   // The candidate's value where there is no trace to evaluate (c_plan is not looked at then).
   std::function<std::optional<double>(const Experiment&)> run_candidate = {};
 };

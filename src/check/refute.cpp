@@ -13,18 +13,21 @@ namespace assay::check {
 
 using program::DType;
 
-Tolerance default_tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::F16:
-    case DType::BF16:
-      return {1e-2, 1e-2};
-    case DType::F64:
-      return {1e-8, 1e-8};
-    case DType::F32:
-      return {1e-3, 1e-3};
-    default:
-      return {0, 0};
-  }
+Tolerance tolerance_of(DType dtype, std::optional<double> rtol, std::optional<double> atol) {
+  const auto usual = [dtype] {
+    switch (dtype) {
+      case DType::F16:
+      case DType::BF16:
+        return 1e-2;
+      case DType::F64:
+        return 1e-8;
+      case DType::F32:
+        return 1e-3;
+      default:
+        return 0.0;
+    }
+  };
+  return {rtol.value_or(usual()), atol.value_or(usual())};
 }
 
 double unit_roundoff(DType dtype) {

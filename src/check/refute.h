@@ -17,8 +17,9 @@ using Clock = std::chrono::steady_clock;
 struct Tolerance {
   double rtol = 1e-3, atol = 1e-3;
 };
-// Default tolerances by output dtype (DESIGN.md, verdicts).
-Tolerance default_tolerance(program::DType dtype);
+// By output dtype (DESIGN.md, verdicts), where none is given.
+Tolerance tolerance_of(program::DType dtype, std::optional<double> rtol = {},
+                       std::optional<double> atol = {});
 // Unit roundoff of a dtype.
 double unit_roundoff(program::DType dtype);
 
@@ -39,7 +40,7 @@ struct SearchResult {
 };
 
 // One location; both plans cover exactly it.
-struct SearchRequest {
+struct LocationRequest {
   const Side& candidate;
   const Plan& c_plan;
   const Side& reference;
@@ -47,8 +48,10 @@ struct SearchRequest {
   const OutputPair& pair;
   int64_t position;
   const term::Snapper& snapper;
-  const Tolerance& tolerance;
   Clock::time_point deadline;
+};
+struct SearchRequest : LocationRequest {
+  Tolerance tolerance;
 };
 
 // Tries inputs until one refutes. Adds to `found`.

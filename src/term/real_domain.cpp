@@ -58,14 +58,8 @@ double slope(Fn fn, const Mods& mods, double a, double f) {
       return M_2_SQRTPI * std::exp(-a * a);
     case Fn::Sat:
       return a > 0 && a < 1 ? 1 : 0;
-    case Fn::Floor:
-    case Fn::Ceil:
-    case Fn::Trunc:
-    case Fn::Rint:
-    case Fn::Round:
-    case Fn::CvtFI:
-      return 0;
     default: {
+      if (is_step(fn)) return 0;
       const double h = 1e-6 * std::fmax(std::fabs(a), 1e-3);
       const double up = real_fn(fn, mods, a + h, 0, 0), down = real_fn(fn, mods, a - h, 0, 0);
       const double d = std::fabs(up - down) / (2 * h);

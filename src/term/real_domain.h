@@ -66,5 +66,7 @@ class RealDomain {
 
 // fn over the reals in f64 (a, b, c finite or infinite); NaN where undefined.
 double real_fn(Fn fn, const Mods& mods, double a, double b, double c);
+// A function of one float whose slope is 0 wherever it has one: floor, round, to integer.
+bool is_step(Fn fn);
 
 }  // namespace assay::term

@@ -60,6 +60,11 @@ double integer_fn(Fn fn, double a, double b) {
 
 }  // namespace
 
+bool is_step(Fn fn) {
+  return fn == Fn::Floor || fn == Fn::Ceil || fn == Fn::Trunc || fn == Fn::Rint ||
+         fn == Fn::Round || fn == Fn::CvtFI;
+}
+
 double real_fn(Fn fn, const Mods& mods, double a, double b, double c) {
   switch (fn) {
     case Fn::Add:
