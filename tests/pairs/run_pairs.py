@@ -21,9 +21,10 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -169,6 +170,22 @@ def row_text(row: dict) -> str:
     return text if row["judgement"] == "ok" else f"{text}\n             {row['reason'][:300]}"
 
 
+def run_all(
+    run: Callable[[Any], dict], jobs: list, at_once: int, out: Path | None
+) -> list[dict]:
+    """The rows of all jobs, each printed, and kept in `out`, as soon as it is there."""
+    rows: list[dict] = []
+    with ThreadPoolExecutor(at_once) as pool:
+        for row in pool.map(run, jobs):
+            rows.append(row)
+            print(row_text(row), flush=True)
+            if out:
+                out.write_text(json.dumps(rows, indent=1))
+    passed = sum(r["judgement"] == "ok" for r in rows)
+    print(f"{passed} passed, {len(rows) - passed} failed")
+    return rows
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--assay")
@@ -218,18 +235,10 @@ def main() -> int:
         got["judgement"] = judge(expected, got, right)
         return got
 
-    rows = []
-    with ThreadPoolExecutor(args.j) as pool:
-        for row in pool.map(run, jobs):
-            rows.append(row)
-            print(row_text(row), flush=True)
-    bad = [r for r in rows if r["judgement"] != "ok"]
-    print(f"{len(rows) - len(bad)} passed, {len(bad)} failed")
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1))
+    rows = run_all(run, jobs, args.j, args.json)
     if args.markdown:
         args.markdown.write_text(markdown(rows, args))
-    return 1 if bad else 0
+    return 1 if any(r["judgement"] != "ok" for r in rows) else 0
 
 
 if __name__ == "__main__":

@@ -11,16 +11,14 @@ expected of it, written down before it was run. Exits 1 if a verdict differs.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "pairs")]
 from assay_runs import check  # noqa: E402
-from run_pairs import Expectation, expectations, judge, row_text  # noqa: E402
+from run_pairs import Expectation, expectations, judge, run_all  # noqa: E402
 
 
 def programs(folder: Path) -> dict[Path, Expectation]:
@@ -54,16 +52,8 @@ def main() -> int:
             name = f"{case.parent.name}/{program.stem}"
             if not args.names or any(name.startswith(n) for n in args.names):
                 jobs.append((program, expected))
-    rows = []
-    with ThreadPoolExecutor(args.j) as pool:
-        for row in pool.map(lambda j: judged(args.assay, *j, args.timeout, *flags), jobs):
-            rows.append(row)
-            print(row_text(row), flush=True)
-    bad = [r for r in rows if r["judgement"] != "ok"]
-    print(f"{len(rows) - len(bad)} passed, {len(bad)} failed")
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1))
-    return 1 if bad else 0
+    rows = run_all(lambda j: judged(args.assay, *j, args.timeout, *flags), jobs, args.j, args.json)
+    return 1 if any(r["judgement"] != "ok" for r in rows) else 0
 
 
 if __name__ == "__main__":

@@ -39,10 +39,20 @@ def read_aims(path: Path = HERE / "aims.toml") -> list[dict]:
     """
     rows = tomllib.loads(path.read_text())["kernel"]
     for row in rows:
-        if unknown := set(row) - {"name", "folder", "size", "check", "whole", "memory", "flags"}:
+        if unknown := set(row) - {
+            "name",
+            "folder",
+            "kernels",
+            "size",
+            "check",
+            "whole",
+            "memory",
+            "flags",
+        }:
             raise ValueError(f"{row['name']}: unknown key {', '.join(sorted(unknown))}")
         row.setdefault("folder", row["name"])
-        if not (path.parent / row["folder"] / "right.cu").is_file():
+        row.setdefault("kernels", row["folder"])
+        if not (path.parent / row["kernels"] / "right.cu").is_file():
             raise ValueError(f"there is no kernel {row['name']}")
     return rows
 
@@ -68,7 +78,7 @@ def judge(aims: dict, cost: Cost, cold: Cost | None) -> list[str]:
 def run_kernel(args: argparse.Namespace, aims: dict) -> dict:
     """One kernel: the first run, and the quickest of the others."""
     folder = HERE / aims["folder"]
-    kernel = folder / ("wrong.cu" if args.wrong else "right.cu")
+    kernel = HERE / aims["kernels"] / ("wrong.cu" if args.wrong else "right.cu")
     command = [args.assay, "check", str(kernel), str(folder / "ref.py")]
     command += ["--given-shape-only", "--timeout", str(args.timeout), *aims.get("flags", [])]
     limit = args.timeout + 120  # builds and the reference are not within the check's timeout
