@@ -1,0 +1,243 @@
+// Images of all locations, by parts, with merged selects, behind lemmas, or runs where no formula can be made.
+#include "check/shape_check.h"
+
+#include <fmt/format.h>
+
+#include <future>
+
+#include "check/concrete.h"
+#include "check/lemma_refute.h"
+#include "check/order.h"
+
+namespace assay::check {
+
+namespace {
+
+// Warp instructions and rows of nests up to which a program of several steps is evaluated as it is.
+constexpr uint64_t kDirect = 8'000'000;
+
+}  // namespace
+
+// Runs on inputs may refute where no formula can be made. What stops the trace stays beside it.
+void ShapeCheck::run_without_trace(const LocationPlan& where, Diag& stop) {
+  constexpr Clock::duration kShare = std::chrono::seconds(20);
+  const auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false));
+  const Status watched = defects_[0].hazards();  // they say more than a value
+  take_defects();
+  if (!watched || !r_plan || refuted(true)) return;
+  const ConcreteRequest request{candidate_,    reference_,
+                                *r_plan,       pairs_,
+                                where,         symbols_,
+                                *snapper_,     {options_.rtol, options_.atol},
+                                options_.seed, std::min(budget_.deadline, Clock::now() + kShare)};
+  ConcreteResult found = run_concretely(request);
+  for (Finding& f : found.findings) verdict_.findings.push_back(std::move(f));
+  for (size_t k = 0; k < pairs_.size(); ++k) out_.outputs[k].checked = where.outputs[k].size();
+  if (found.refuted)
+    out_.results.push_back(std::move(*found.refuted));
+  else if (found.runs > 0)
+    stop.message +=
+        fmt::format("; {} runs of the real build on inputs show no difference", found.runs);
+  else if (!found.why.empty())
+    stop.message += fmt::format("; no run of the real build: {}", found.why);
+  budget_.lap("concrete runs");
+}
+
+// Images at all locations, while hazards are looked for. CTAs of one launch are traced and
+// compared one after the other where they are large, so that memory does not grow with their
+// number. Leaves the plans of all locations; where nothing more asks for them, of the last
+// CTA alone.
+Result<ImageDiff> ShapeCheck::images(const std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan) {
+  const Parts split = dual_ ? Parts{{positions}, {}} : by_cta(candidate_, pairs_, positions);
+  const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
+    defects_[0].start_hazards(step, split.ctas.empty() ? ctas : split.ctas, options_.jobs > 1);
+  };
+  ASSAY_TRY(ImageDiff diff, images_of(split.parts[0], watch, c_plan, r_plan));
+  if (settled_) return diff;
+  for (size_t k = 1; k < split.parts.size(); ++k) {
+    ASSAY_TRY(const ImageDiff more, images_of(split.parts[k], {}, c_plan, r_plan));
+    diff.append(more);
+  }
+  ASSAY_CHECK(defects_[0].hazards());
+  if (dual_) ASSAY_CHECK(hazards_of(1, r_plan));
+  budget_.lap("hazards");
+  if (split.parts.size() == 1 || (diff.extra.empty() && !defects_[0].undecided())) return diff;
+  return images_of(positions, {}, c_plan, r_plan);
+}
+
+Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
+                            Plan& c_plan, Plan& r_plan) {
+  c_plan = {}, r_plan = {};  // memory
+  auto reference_plan =
+      std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
+                 [&] { return make_plan(reference_, wants_of(pairs_, positions, false)); });
+  ASSAY_TRY(c_plan, make_plan(candidate_, wants_of(pairs_, positions, true), false, watch));
+  budget_.lap("trace");
+  ASSAY_TRY(r_plan, reference_plan.get());
+  budget_.lap("trace of the reference");
+  for (double b : boundaries_of(reference_, r_plan)) boundaries_.push_back(b);
+  for (double b : boundaries_of(candidate_, c_plan)) boundaries_.push_back(b);
+  std::sort(boundaries_.begin(), boundaries_.end());
+  boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
+  if (watch && unlike_work(c_plan, r_plan)) {
+    ASSAY_CHECK(defects_[0].hazards());  // they and plans of single elements read one coverage
+    settled_ = refuted_at_once(positions);
+    if (settled_) return ImageDiff{};
+  }
+  ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, positions,
+                                  *snapper_, options_.seed, options_.jobs);
+  compare_merged(c_plan, r_plan, diff);
+  budget_.lap("fingerprint");
+  return diff;
+}
+
+// Once more where images differ, with selects whose arms are one formula taken as that formula.
+void ShapeCheck::compare_merged(const Plan& c_plan, const Plan& r_plan, ImageDiff& diff) {
+  if (std::all_of(diff.differ.begin(), diff.differ.end(), [](auto& d) { return d.empty(); }))
+    return;
+  const std::optional<Plan> c_merged = merge_cases(c_plan), r_merged = merge_cases(r_plan);
+  if (!c_merged && !r_merged) return;
+  ImageDiff again = compare_images(candidate_, c_merged ? *c_merged : c_plan, reference_,
+                                   r_merged ? *r_merged : r_plan, pairs_, diff.differ, *snapper_,
+                                   options_.seed + 1, options_.jobs);
+  bool better = false;
+  for (size_t k = 0; k < pairs_.size(); ++k) better |= !again.equal[k].empty();
+  if (!better) return;
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    diff.equal[k].insert(diff.equal[k].end(), again.equal[k].begin(), again.equal[k].end());
+    std::sort(diff.equal[k].begin(), diff.equal[k].end());
+    diff.differ[k] = std::move(again.differ[k]);
+    diff.undefined[k].insert(diff.undefined[k].end(), again.undefined[k].begin(),
+                             again.undefined[k].end());
+  }
+  diff.error_bound = std::max(diff.error_bound, again.error_bound);
+  diff.extra = std::move(again.extra);  // of all locations: the plans are whole
+  diff.folds.insert(diff.folds.end(), again.folds.begin(), again.folds.end());
+}
+
+// A program of several steps whose cone is worth lemmas.
+bool ShapeCheck::too_large(const LocationPlan& where) {
+  const auto& steps = candidate_.program->steps;
+  const auto computes = [&](size_t s) { return candidate_.launches[s] || candidate_.ops[s]; };
+  size_t count = 0;
+  for (size_t s = 0; s < steps.size(); ++s) count += computes(s) ? 1 : 0;
+  if (count < 2 || !unordered_steps(candidate_).empty()) return false;
+  PlanRequest limited;
+  limited.limit = kDirect;
+  const auto plan = make_plan(candidate_, wants_of(pairs_, where.outputs, true), limited);
+  return !plan && plan.error().kind == DiagKind::Limit;
+}
+
+// False: there are no lemmas, or they leave something open that may be opened.
+Result<bool> ShapeCheck::with_lemmas(const LocationPlan& where) {
+  const auto now = Clock::now();
+  const auto until = now + (budget_.deadline - now) * 7 / 10;
+  LemmaRequest request{candidate_,    reference_,    symbols_, *snapper_,
+                       options_.seed, options_.jobs, until,    nullptr};
+  request.hazards = [&](const Plan& plan) { return hazards_of(0, plan); };
+  ASSAY_TRY(Lemmas lemmas, find_lemmas(request));
+  budget_.lap("lemmas");
+  if (lemmas.empty()) return false;
+  auto c_plan = make_plan(candidate_, wants_of(pairs_, where.outputs, true),
+                          lemmas.request(true, 2 * kDirect));
+  auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false),
+                          lemmas.request(false, 2 * kDirect));
+  if (!c_plan || !r_plan) return false;
+  ASSAY_CHECK(hazards_of(0, *c_plan));
+  if (dual_) ASSAY_CHECK(hazards_of(1, *r_plan));
+  take_defects();
+  const ImageDiff diff = compare_images(candidate_, *c_plan, reference_, *r_plan, pairs_,
+                                        where.outputs, *snapper_, options_.seed, options_.jobs);
+  budget_.lap("fingerprint");
+  if (not_excluded(candidate_, *c_plan, symbols_, diff.extra) != nullptr) return false;
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    if (diff.equal[k].size() == where.outputs[k].size()) continue;
+    return refute_behind(lemmas, k, diff);
+  }
+  verdict_.error_bound = std::max({verdict_.error_bound, diff.error_bound, lemmas.error_bound});
+  note_assumptions();
+  for (const std::string& f : diff.folds) verdict_.snaps.push_back({f, "folded"});
+  for (const std::string& f : lemmas.folds) verdict_.snaps.push_back({f, "folded"});
+  for (const LemmaClaim& claim : lemmas.claims) {
+    if (claim.proved == claim.elements) continue;
+    // An element of which nothing was seen may be wrong, and the outputs with it.
+    LocationResult r;
+    r.cls = "lemma";
+    r.reason = "equal to the reference, " + given_text(claim);
+    r.loc = claim.loc;
+    out_.results.push_back(std::move(r));
+  }
+  verdict_.findings.push_back({"note",
+                               Severity::Info,
+                               "proved by lemmas: the real build was not run beside the proof, "
+                               "rounding and special values were not looked at",
+                               {}});
+  out_.lemmas = std::move(lemmas.claims);
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    out_.outputs[k].checked = where.outputs[k].size();
+    if (out_.results.empty()) out_.outputs[k].proved = where.outputs[k].size();
+  }
+  return true;
+}
+
+// A position that differs behind lemmas, from real inputs. False: none was found.
+bool ShapeCheck::refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& diff) {
+  if (diff.differ[k].empty() || dual_) return false;
+  const OutputPair& pair = pairs_[k];
+  const int64_t position = diff.differ[k].back();
+  std::vector<Positions> one(pairs_.size());
+  one[k] = {position};
+  const auto c_plan =
+      make_plan(candidate_, wants_of(pairs_, one, true), lemmas.request(true, 2 * kDirect));
+  const auto r_plan =
+      make_plan(reference_, wants_of(pairs_, one, false), lemmas.request(false, 2 * kDirect));
+  if (!c_plan || !r_plan) return false;
+  const Tolerance tol = tolerance_of(pair.reference.dtype, options_.rtol, options_.atol);
+  const auto now = Clock::now();
+  auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair,
+                                   position, symbols_, *snapper_, options_.seed, tol,
+                                   now + (budget_.deadline - now) / 2});
+  budget_.lap("search behind lemmas");
+  if (!found) return false;
+  found->location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+  found->loc = origin_of(candidate_, *c_plan, pair.candidate, position);
+  found->count = diff.differ[k].size();
+  out_.results.push_back(std::move(*found));
+  out_.lemmas = lemmas.claims;
+  return true;
+}
+
+// A side that does far less than the other has found a shorter way or left something out. Then a
+// few inputs are tried before images, which for the longer side may cost all time there is.
+bool ShapeCheck::unlike_work(const Plan& c_plan, const Plan& r_plan) const {
+  constexpr double kMuch = 4e6, kFactor = 16;
+  const double c = work(candidate_, c_plan), r = work(reference_, r_plan);
+  return given_ && std::max(c, r) > kMuch && std::max(c, r) > kFactor * std::min(c, r);
+}
+
+double ShapeCheck::work(const Side& side, const Plan& plan) {  // operations on elements, roughly
+  double sum = static_cast<double>(plan.live_nodes) * term::kRow;
+  for (size_t s = 0; s < plan.steps.size(); ++s)
+    for (size_t n = 0; n < plan.steps[s].nests.size(); ++n)
+      sum += static_cast<double>(plan.steps[s].nests[n].count()) *
+             static_cast<double>(side.ops[s]->shapes[n]->reduction_count);
+  return sum;
+}
+
+// The last location of each output.
+bool ShapeCheck::refuted_at_once(const std::vector<Positions>& where) {
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    if (where[k].empty()) continue;
+    out_.outputs[k].checked = where[k].size();
+    const auto cones = cones_of(k, where[k].back());
+    if (!cones) continue;
+    SearchResult found;
+    const SearchRequest request = cones->request(*this);
+    search_few(request, found);
+    if (found.outcome == SearchResult::Outcome::Refuted) add_refutation(request, found);
+  }
+  budget_.lap("quick search");
+  return refuted(true);
+}
+
+}  // namespace assay::check
