@@ -217,12 +217,6 @@ Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   sides.arguments = arguments_of(pair);
   sides.functional =
       reference.form == "functional" && sides.arguments.size() == reference.arguments.size();
-  for (const program::TensorView& view : reference.mutated) {
-    std::string& source = sides.mutated.emplace_back();
-    for (const Argument& a : reference.arguments)
-      if (const auto* t = std::get_if<program::TensorView>(&a.value); t && t->buffer == view.buffer)
-        source = a.source;
-  }
   sides.entry = request.entry;
   sides.eval = request.eval;
   return sides;

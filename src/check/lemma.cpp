@@ -143,7 +143,7 @@ class Finder {
   };
 
   static OutputPair pair_of(const Intermediate& c, const Intermediate& r) {
-    return {c.name, c.view, r.view, 0};
+    return {c.name, c.view, r.view, 0, {}};
   }
   Result<Plan> plan_of(bool candidate, const Intermediate& place, const Positions& at,
                        uint64_t limit) {

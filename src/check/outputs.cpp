@@ -57,7 +57,7 @@ void pair_one(const std::string& name, const TensorView& c, const TensorView& r,
                         fmt::format("{} has dtype {}, the reference {}", name, dtype_name(c.dtype),
                                     dtype_name(r.dtype)),
                         {}});
-  pairs.push_back({name, c, r, index});
+  pairs.push_back({name, c, r, index, {}});
 }
 
 // May a launch write the buffer? A launch whose stores depend on data may write all it points to.
@@ -140,8 +140,14 @@ std::vector<OutputPair> pair_outputs(const Side& candidate, const Side& referenc
     const SymbolInfo* ci = find(candidate);
     const SymbolInfo* ri = find(reference);
     if (ci == nullptr || ri == nullptr) continue;
+    const size_t before = pairs.size();
     pair_one(ri->name, views.first != nullptr ? *views.first : ci->view,
              views.second != nullptr ? *views.second : ri->view, index++, pairs, findings, refuted);
+    if (pairs.size() == before) continue;
+    for (const program::Argument& a : r.arguments)
+      if (const auto* t = std::get_if<TensorView>(&a.value);
+          t != nullptr && t->buffer == ri->view.buffer)
+        pairs.back().argument = a.source;
   }
   return pairs;
 }

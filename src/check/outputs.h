@@ -12,7 +12,8 @@ namespace assay::check {
 struct OutputPair {
   std::string name;
   program::TensorView candidate, reference;
-  int index = 0;  // in outputs, then mutated arguments
+  int index = 0;         // in outputs, then mutated arguments
+  std::string argument;  // of a mutated argument: its source
   int64_t numel() const { return reference.numel(); }
 };
 

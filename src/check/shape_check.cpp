@@ -56,11 +56,11 @@ Status ShapeCheck::body() {
   pairs_ = pair_outputs(candidate_, reference_, verdict_.findings, out_.results);
   defects_.emplace_back(SideName::Candidate, candidate_, pairs_, symbols_, options_.seed, dual_);
   if (dual_)
-    defects_.emplace_back(SideName::Reference, reference_, pairs_, symbols_, options_.seed,
-                          dual_);
+    defects_.emplace_back(SideName::Reference, reference_, pairs_, symbols_, options_.seed, dual_);
   for (Defects& d : defects_) d.recorded(given_);
   for (const OutputPair& p : pairs_)
-    out_.outputs.push_back({p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0});
+    out_.outputs.push_back(
+        {p.name, p.reference.shape, static_cast<uint64_t>(p.numel()), 0, 0, p.argument});
   ASSAY_TRY(const bool ends, launches_end());
   if (ends) {
     for (Defects& d : defects_) {
@@ -216,8 +216,7 @@ Result<bool> ShapeCheck::launches_end() {
 }
 
 Result<LocationPlan> ShapeCheck::locations(int64_t limit) {
-  if (options_.at.empty() && (options_.at_ctas.empty() || !given_))
-    return chosen_locations(limit);
+  if (options_.at.empty() && (options_.at_ctas.empty() || !given_)) return chosen_locations(limit);
   LocationPlan plan;
   plan.outputs.resize(pairs_.size());
   for (const uint64_t cta : options_.at_ctas) {

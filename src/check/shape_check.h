@@ -1,6 +1,6 @@
 #pragma once
-// The check of one shape. Its rooms: shape_check.cpp (the ladder), shape_images.cpp, shape_search.cpp,
-// shape_quality.cpp; the verdict over shapes: engine.cpp.
+// The check of one shape. Its rooms: shape_check.cpp (the ladder), shape_images.cpp,
+// shape_search.cpp, shape_quality.cpp; the verdict over shapes: engine.cpp.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -80,7 +80,8 @@ class ShapeCheck {
   void spare_candidate();
   void finish();
 
-  // shape_images.cpp: images of all locations, by parts, with merged selects, behind lemmas, or runs where no formula can be made
+  // shape_images.cpp: images of all locations, by parts, with merged selects, behind lemmas, or
+  // runs where no formula can be made
   void run_without_trace(const LocationPlan& where, Diag& stop);
   Result<ImageDiff> images(const std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan);
   Result<ImageDiff> images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
@@ -93,7 +94,8 @@ class ShapeCheck {
   static double work(const Side& side, const Plan& plan);
   bool refuted_at_once(const std::vector<Positions>& where);
 
-  // shape_quality.cpp: what is looked at beside a proof: definedness, rounding and special values, the real build
+  // shape_quality.cpp: what is looked at beside a proof: definedness, rounding and special values,
+  // the real build
   void definedness(const ImageDiff& diff, const Plan& c_plan);
   int64_t written_position(const OutputPair& pair, const Positions& positions);
   void quality(const ImageDiff& diff);
@@ -101,8 +103,8 @@ class ShapeCheck {
   void cross_check_build(Side& side, const Plan& plan, const program::TensorView& view, size_t k,
                          int64_t position, const Experiment& e, const ExactValue& exact);
 
-  // shape_search.cpp: locations whose images differ: search for inputs, local proofs, confirmation on the real build
-  // One location with its plans.
+  // shape_search.cpp: locations whose images differ: search for inputs, local proofs, confirmation
+  // on the real build One location with its plans.
   struct Cones {
     size_t k;
     int64_t position;

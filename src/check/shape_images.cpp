@@ -1,6 +1,5 @@
-// Images of all locations, by parts, with merged selects, behind lemmas, or runs where no formula can be made.
-#include "check/shape_check.h"
-
+// Images of all locations, by parts, with merged selects, behind lemmas, or runs where no formula
+// can be made.
 #include <fmt/format.h>
 
 #include <future>
@@ -8,6 +7,7 @@
 #include "check/concrete.h"
 #include "check/lemma_refute.h"
 #include "check/order.h"
+#include "check/shape_check.h"
 
 namespace assay::check {
 
@@ -47,7 +47,8 @@ void ShapeCheck::run_without_trace(const LocationPlan& where, Diag& stop) {
 // compared one after the other where they are large, so that memory does not grow with their
 // number. Leaves the plans of all locations; where nothing more asks for them, of the last
 // CTA alone.
-Result<ImageDiff> ShapeCheck::images(const std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan) {
+Result<ImageDiff> ShapeCheck::images(const std::vector<Positions>& positions, Plan& c_plan,
+                                     Plan& r_plan) {
   const Parts split = dual_ ? Parts{{positions}, {}} : by_cta(candidate_, pairs_, positions);
   const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
     defects_[0].start_hazards(step, split.ctas.empty() ? ctas : split.ctas, options_.jobs > 1);
@@ -65,8 +66,8 @@ Result<ImageDiff> ShapeCheck::images(const std::vector<Positions>& positions, Pl
   return images_of(positions, {}, c_plan, r_plan);
 }
 
-Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
-                            Plan& c_plan, Plan& r_plan) {
+Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions,
+                                        const BeforeTrace& watch, Plan& c_plan, Plan& r_plan) {
   c_plan = {}, r_plan = {};  // memory
   auto reference_plan =
       std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
@@ -194,8 +195,8 @@ bool ShapeCheck::refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& 
   if (!c_plan || !r_plan) return false;
   const Tolerance tol = tolerance_of(pair.reference.dtype, options_.rtol, options_.atol);
   const auto now = Clock::now();
-  auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair,
-                                   position, symbols_, *snapper_, options_.seed, tol,
+  auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair, position,
+                                   symbols_, *snapper_, options_.seed, tol,
                                    now + (budget_.deadline - now) / 2});
   budget_.lap("search behind lemmas");
   if (!found) return false;

@@ -1,6 +1,4 @@
 // What is looked at beside a proof: definedness, rounding and special values, the real build.
-#include "check/shape_check.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "check/quality.h"
 #include "check/replay.h"
+#include "check/shape_check.h"
 
 namespace assay::check {
 
@@ -35,12 +34,11 @@ void ShapeCheck::definedness(const ImageDiff& diff, const Plan& c_plan) {
   r.kind = VerdictKind::Unknown;
   r.cls = "undefined";
   using Kind = term::Obligation::Kind;
-  r.reason =
-      fmt::format("the candidate {} where the reference does not, and no bound excludes it",
-                  open->kind == Kind::NonZero ? "divides by a value that may be 0"
-                  : open->kind == Kind::NonNegative
-                      ? "takes the root of a value that may be negative"
-                      : "takes the logarithm of a value that may not be positive");
+  r.reason = fmt::format("the candidate {} where the reference does not, and no bound excludes it",
+                         open->kind == Kind::NonZero ? "divides by a value that may be 0"
+                         : open->kind == Kind::NonNegative
+                             ? "takes the root of a value that may be negative"
+                             : "takes the logarithm of a value that may not be positive");
   for (size_t s = 0; s < candidate_.launches.size(); ++s)
     if (candidate_.launches[s] && c_plan.steps[s].launch)
       r.loc = candidate_.launches[s]->source(open->pc);
@@ -107,8 +105,9 @@ void ShapeCheck::cross_check(const Plan& c_plan, const Plan& r_plan, size_t k, i
   }
 }
 
-void ShapeCheck::cross_check_build(Side& side, const Plan& plan, const program::TensorView& view, size_t k,
-                       int64_t position, const Experiment& e, const ExactValue& exact) {
+void ShapeCheck::cross_check_build(Side& side, const Plan& plan, const program::TensorView& view,
+                                   size_t k, int64_t position, const Experiment& e,
+                                   const ExactValue& exact) {
   const bool reference = &side == &reference_;
   const Replayed real = replay_real(side, plan, view, position, e);
   if (!real.value) {

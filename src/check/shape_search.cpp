@@ -1,6 +1,4 @@
 // Locations whose images differ: search for inputs, local proofs, confirmation on the real build.
-#include "check/shape_check.h"
-
 #include <fmt/format.h>
 
 #include <set>
@@ -8,6 +6,7 @@
 #include "check/alike.h"
 #include "check/order.h"
 #include "check/replay.h"
+#include "check/shape_check.h"
 #include "check/values.h"
 
 namespace assay::check {
@@ -28,8 +27,8 @@ Status ShapeCheck::examine(const ImageDiff& diff) {
       const size_t before = out_.results.size();
       const bool proved = examine_one(k, position, true);
       done[position] = proved ? -1 : static_cast<int64_t>(before);
-      refuted = refuted || (out_.results.size() > before &&
-                            out_.results.back().kind == VerdictKind::Refuted);
+      refuted = refuted ||
+                (out_.results.size() > before && out_.results.back().kind == VerdictKind::Refuted);
       // Of an altered shape nothing else is asked than a refutation, or an approximation of all.
       open_end = !proved && out_.results.back().kind != VerdictKind::Approximation;
       if (!given_ && open_end) break;
@@ -46,9 +45,9 @@ Status ShapeCheck::examine(const ImageDiff& diff) {
 
 // done: positions looked at, with the index of their result, or -1: proved. Of locations whose
 // formulas are alike one is looked at.
-void ShapeCheck::examine_rest(size_t k, const Positions& open, const std::map<int64_t, int64_t>& done) {
-  std::map<std::pair<VerdictKind, std::string>, int64_t>
-      said;  // results that say the same are one
+void ShapeCheck::examine_rest(size_t k, const Positions& open,
+                              const std::map<int64_t, int64_t>& done) {
+  std::map<std::pair<VerdictKind, std::string>, int64_t> said;  // results that say the same are one
   uint64_t late = 0;
   for (const Positions& group : alike_positions(k, open)) {
     std::optional<int64_t> result;
@@ -108,8 +107,7 @@ void ShapeCheck::not_examined(size_t k, uint64_t count) {
   r.location.output = pairs_[k].index;
   r.location.output_name = pairs_[k].name;
   r.count = count;
-  r.reason =
-      fmt::format("images differ at {} further locations that no time was spent on", count);
+  r.reason = fmt::format("images differ at {} further locations that no time was spent on", count);
   out_.results.push_back(std::move(r));
 }
 
@@ -170,7 +168,7 @@ void ShapeCheck::add_refutation(const SearchRequest& rq, const SearchResult& fou
 }
 
 std::vector<Experiment> ShapeCheck::experiments_for(const SearchRequest& rq,
-                                        const std::vector<Suspect>& spots) {
+                                                    const std::vector<Suspect>& spots) {
   const std::vector<Suspect> suspects =
       support_difference(candidate_, rq.c_plan, reference_, rq.r_plan);
   std::vector<Experiment> all = refuting_;  // what refuted other locations comes first
@@ -189,7 +187,7 @@ void ShapeCheck::search_few(const SearchRequest& rq, SearchResult& found) {
 // A few inputs of every kind; where they show no more than rounding, a look at the formulas,
 // which may prove the location; bands of large elements, then the other inputs.
 SearchResult ShapeCheck::search_location(const SearchRequest& rq, bool thorough,
-                             std::optional<LocalResult>& local) {
+                                         std::optional<LocalResult>& local) {
   constexpr size_t kHead = 20;
   constexpr double kRounding = 1e-12;
   SearchResult found;
@@ -225,8 +223,8 @@ LocalResult ShapeCheck::look(const SearchRequest& rq) {
 }
 
 // The witness on the real builds: what a GPU would compute. Of two kernels both must show it.
-void ShapeCheck::confirm(LocationResult& r, const Plan& c_plan, const Plan& r_plan, const OutputPair& pair,
-             int64_t position, const Tolerance& tol) {
+void ShapeCheck::confirm(LocationResult& r, const Plan& c_plan, const Plan& r_plan,
+                         const OutputPair& pair, int64_t position, const Tolerance& tol) {
   if (!r.witness || !r.witness->inputs) return;
   const Experiment e = Experiment::from_witness(symbols_, *r.witness->inputs);
   const Replayed real = replay_real(candidate_, c_plan, pair.candidate, position, e);
@@ -248,7 +246,7 @@ void ShapeCheck::confirm(LocationResult& r, const Plan& c_plan, const Plan& r_pl
 
 // No refutation: a local proof, an approximation, or unknown.
 LocationResult ShapeCheck::settle(const SearchRequest& rq, const SearchResult& found,
-                      const std::optional<LocalResult>& known) {
+                                  const std::optional<LocalResult>& known) {
   const LocalResult local = known ? *known : look(rq);
   LocationResult r;
   r.rho = found.largest_rho;
@@ -276,7 +274,8 @@ LocationResult ShapeCheck::settle(const SearchRequest& rq, const SearchResult& f
 }
 
 // Would the difference be seen with every parameter at the constant it is built with?
-bool ShapeCheck::default_parameters_hide(const SearchRequest& rq, const std::optional<Witness>& witness) {
+bool ShapeCheck::default_parameters_hide(const SearchRequest& rq,
+                                         const std::optional<Witness>& witness) {
   bool any = false;
   std::vector<Experiment> tries;
   if (witness && witness->inputs)  // the inputs that refute, with other parameters

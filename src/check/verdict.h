@@ -85,6 +85,7 @@ struct OutputCoverage {
   std::string name;
   std::vector<int64_t> shape;
   uint64_t elements = 0, checked = 0, proved = 0;
+  std::string argument;  // of an argument that is written: its source
 };
 
 // An intermediate tensor that both sides compute, proved equal element by element: what is proved
@@ -113,7 +114,6 @@ struct Timing {
 struct Sides {
   std::vector<program::Argument> arguments;  // what the candidate takes, at the given shape
   bool functional = false;                   // the reference's module_fn takes the same
-  std::vector<std::string> mutated;          // sources of Program::mutated of the reference
   std::string entry;
   bool eval = false;
 };

@@ -34,15 +34,10 @@ void add_script(check::LocationResult& result, const check::ShapeResult& shape,
   script.witness.changed = shape.changed;
   if (!shape.arguments.empty()) script.arguments = shape.arguments;
   script.witness.output = location.output;
-  size_t output = static_cast<size_t>(location.output);
+  const auto output = static_cast<size_t>(location.output);
   if (output < shape.outputs.size()) {
     script.witness.element = linear(location.index, shape.outputs[output].shape);
-  }
-  // Mutated tensors are the last of the outputs.
-  size_t first_mutated =
-      shape.outputs.size() - std::min(shape.outputs.size(), sides.mutated.size());
-  if (output >= first_mutated && output - first_mutated < sides.mutated.size()) {
-    script.witness.mutated = sides.mutated[output - first_mutated];
+    script.witness.mutated = shape.outputs[output].argument;
   }
   script.candidate_value = result.candidate;
   script.reference_value = result.reference;

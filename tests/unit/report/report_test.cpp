@@ -22,7 +22,7 @@ check::Verdict refuted(const std::string& source) {
   v.reference = "ref.py";
   check::ShapeResult shape;
   shape.kind = VerdictKind::Refuted;
-  shape.outputs.push_back({"out", {30, 1001}, 30030, 4096, 4000});
+  shape.outputs.push_back({"out", {30, 1001}, 30030, 4096, 4000, ""});
   check::LocationResult r;
   r.location = {0, "out", {29, 1000}};
   r.kind = VerdictKind::Refuted;

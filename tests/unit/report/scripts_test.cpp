@@ -18,11 +18,10 @@ class ScriptsTest : public testing::Test {
     verdict_.reference = (dir_ / "ref.py").string();
     program::TensorView view{0, program::DType::F32, 0, {4, 8}, {8, 1}};
     verdict_.sides.arguments = {{"x", view, "input:0"}};
-    verdict_.sides.mutated = {"state:mean"};
     verdict_.sides.entry = "run";
     check::ShapeResult shape;
     shape.changed = {{"rows", 4}};
-    shape.outputs = {{"out", {4, 8}, 32, 32, 0}, {"mean", {8}, 8, 8, 0}};
+    shape.outputs = {{"out", {4, 8}, 32, 32, 0, ""}, {"mean", {8}, 8, 8, 0, "state:mean"}};
     check::LocationResult result;
     result.location = {0, "out", {2, 3}};
     result.witness.emplace();
