@@ -121,6 +121,7 @@ class ShapeCheck {
   };
   Status examine(const ImageDiff& diff);
   void examine_rest(size_t k, const Positions& open, const std::map<int64_t, int64_t>& done);
+  std::vector<Positions> only(size_t k, Positions positions) const;
   std::vector<Positions> alike_positions(size_t k, const Positions& open);
   void not_examined(size_t k, uint64_t count);
   Result<Cones> cones_of(size_t k, int64_t position);

@@ -186,8 +186,7 @@ bool ShapeCheck::refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& 
   if (diff.differ[k].empty() || dual_) return false;
   const OutputPair& pair = pairs_[k];
   const int64_t position = diff.differ[k].back();
-  std::vector<Positions> one(pairs_.size());
-  one[k] = {position};
+  const std::vector<Positions> one = only(k, {position});
   const auto c_plan =
       make_plan(candidate_, wants_of(pairs_, one, true), lemmas.request(true, 2 * kDirect));
   const auto r_plan =

@@ -66,15 +66,12 @@ void ShapeCheck::quality(const ImageDiff& diff) {
   for (size_t k = 0; k < pairs_.size(); ++k) {
     if (diff.equal[k].empty()) continue;
     const int64_t position = written_position(pairs_[k], diff.equal[k]);
-    std::vector<Positions> one(pairs_.size());
-    one[k] = {position};
-    auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true));
-    auto r_plan = make_plan(reference_, wants_of(pairs_, one, false));
-    if (!c_plan || !r_plan) continue;
+    const auto cones = cones_of(k, position);
+    if (!cones) continue;
     const auto until = std::min(budget_.deadline, Clock::now() + std::chrono::seconds(2));
     const Snapper snapper = *snapper_;
     const QualityRequest request{
-        {candidate_, *c_plan, reference_, *r_plan, pairs_[k], position, snapper, until},
+        {candidate_, cones->c_plan, reference_, cones->r_plan, pairs_[k], position, snapper, until},
         options_.seed};
     auto beside =
         std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&request] {
@@ -83,7 +80,7 @@ void ShapeCheck::quality(const ImageDiff& diff) {
           special_value_findings(request, found);
           return found;
         });
-    cross_check(*c_plan, *r_plan, k, position);
+    cross_check(cones->c_plan, cones->r_plan, k, position);
     for (Finding& f : beside.get()) verdict_.findings.push_back(std::move(f));
   }
 }

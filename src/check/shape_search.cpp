@@ -86,11 +86,17 @@ void ShapeCheck::examine_rest(size_t k, const Positions& open,
   if (late != 0) not_examined(k, late);
 }
 
+// Positions of one output alone.
+std::vector<Positions> ShapeCheck::only(size_t k, Positions positions) const {
+  std::vector<Positions> out(pairs_.size());
+  out[k] = std::move(positions);
+  return out;
+}
+
 std::vector<Positions> ShapeCheck::alike_positions(size_t k, const Positions& open) {
   constexpr size_t kFew = 16;  // not worth a plan of their own
   if (open.size() > kFew) {
-    std::vector<Positions> all(pairs_.size());
-    all[k] = open;
+    const std::vector<Positions> all = only(k, open);
     auto c_plan = make_plan(candidate_, wants_of(pairs_, all, true));
     auto r_plan = make_plan(reference_, wants_of(pairs_, all, false));
     if (c_plan && r_plan) return alike(candidate_, *c_plan, reference_, *r_plan, pairs_[k], open);
@@ -112,8 +118,7 @@ void ShapeCheck::not_examined(size_t k, uint64_t count) {
 }
 
 Result<ShapeCheck::Cones> ShapeCheck::cones_of(size_t k, int64_t position) {
-  std::vector<Positions> one(pairs_.size());
-  one[k] = {position};
+  const std::vector<Positions> one = only(k, {position});
   Cones out{
       k, position, {}, {}, tolerance_of(pairs_[k].reference.dtype, options_.rtol, options_.atol)};
   ASSAY_TRY(out.c_plan, make_plan(candidate_, wants_of(pairs_, one, true)));
