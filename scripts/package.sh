@@ -19,7 +19,7 @@ run_package() {
   # Links of the build folder become files; what only a developer needs stays behind.
   cp -rL "$build/share/assay/." "$top/share/assay/"
   cp -a "$build/libexec/assay/." "$top/libexec/assay/"
-  cp -r "$root/requirements.txt" "$top/share/assay/"
+  cp "$root/requirements.txt" "$root/requirements-corpus.txt" "$top/share/assay/"
   find "$top" \( -name __pycache__ -o -name .gitkeep \) -prune -exec rm -rf {} +
   add_gpu_tests "$top"
   # Foreign code is loaded into the helper programs, and it was built with the machine's own

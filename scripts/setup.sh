@@ -7,6 +7,7 @@ packages_build=(g++ cmake ninja-build ccache pkg-config libfmt-dev nlohmann-json
   libbenchmark-dev llvm-14 python3-venv)
 packages_check=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev shellcheck git)
 packages_package=(patchelf binutils)
+packages_browser=(chromium chromium-driver)
 
 # nvcc 13.0 from PyPI, for machines without a CUDA 13.0 toolkit: PTX of later ones is newer than a
 # CUDA 13.0 driver reads. These five together compile, assemble and link.
@@ -60,11 +61,11 @@ install_packages() {
 
 # install_wheels FOLDER WHEEL...: a virtual environment with these (or with -r FILE).
 install_wheels() {
-  local folder=$1 text
+  local folder=$1 text mark=$1/assay-stamp
   shift
   text="$*"
-  [[ $1 == -r ]] && text=$(<"$2")
-  stamped "$folder/assay-stamp" "$text" && return
+  [[ $1 == -r ]] && text=$(<"$2") && mark+=-${2##*/}
+  stamped "$mark" "$text" && return
   install_packages build
   say "installing Python packages into ${folder#"$root/"}: ${text//$'\n'/ }"
   # Debian's own interpreter: python3 on PATH may be a version manager's shim.
@@ -76,7 +77,7 @@ install_wheels() {
     tail -n 20 "$cache/pip.log" >&2
     die "pip failed; the whole log: $cache/pip.log"
   }
-  stamp "$folder/assay-stamp" "$text"
+  stamp "$mark" "$text"
 }
 
 # ASSAY_PYTHON: a Python with torch, for the export of references and the Python tests.
@@ -85,6 +86,13 @@ find_python() {
     install_wheels "$root/.venv" -r "$root/requirements.txt"
     export ASSAY_PYTHON=$root/.venv/bin/python
   fi
+}
+
+# ASSAY_PYTHON likewise, with what `assay corpus` needs; one that was given tells what it lacks.
+find_corpus_python() {
+  local given=${ASSAY_PYTHON:-}
+  find_python
+  [[ -n $given ]] || install_wheels "$root/.venv" -r "$root/requirements-corpus.txt"
 }
 
 # is_nvcc_13_0 FILE: asking takes 10 ms or more, so the answer is kept by path and time stamp.

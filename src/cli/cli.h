@@ -24,6 +24,7 @@ enum Exit : int {
 using Run = std::function<int()>;
 
 void add_check(CLI::App& app, Run& run);
+void add_corpus(CLI::App& app, Run& run);
 void add_export(CLI::App& app, Run& run);
 void add_parse(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);

@@ -17,6 +17,7 @@ int run_main(int argc, char** argv) {
   app.footer(kExitCodes);
   assay::cli::Run run;
   assay::cli::add_check(app, run);
+  assay::cli::add_corpus(app, run);
   assay::cli::add_export(app, run);
   assay::cli::add_parse(app, run);
   assay::cli::add_version(app, run);
