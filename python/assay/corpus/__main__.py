@@ -10,7 +10,7 @@ import sys
 from assay.corpus.errors import BAD_INPUT, CorpusError, need
 
 USAGE = """\
-assay corpus DIR [-j N] [--json F] ...                check every kernel below DIR
+assay corpus DIR [-j N] [--json F] [--html F] ...     check every kernel below DIR
        assay corpus import FILE DIR                          an archive's rows as such folders"""
 ABOUT = """\
 A kernel is a folder with kernel.cu or kernel.py (a KernelBench program), and ref.py. Each is
@@ -56,6 +56,7 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--json", metavar="F", help="the log (default: DIR/.assay-corpus.jsonl); texts go to F.d"
     )
+    parser.add_argument("--html", metavar="F", help="write one page with everything")
     parser.add_argument("--fresh", action="store_true", help="forget the log and start anew")
     parser.add_argument(
         "--retry",
@@ -103,6 +104,8 @@ def run_corpus(words: list[str]) -> int:
         parser.error(f"--retry {wrong[0]}: no verdict")
     if not args.assay:
         parser.error("ASSAY_BINARY is not set: start this as `assay corpus`")
+    if args.html:
+        need("plotly")
     from assay.corpus.session import Session
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C

@@ -73,6 +73,7 @@ class Session:
         self.scratch = Path(tempfile.gettempdir()) / f"assay-corpus-{os.getuid()}-{place}"
         self.rows: list[Row] = []  # of this corpus as it is now
         self.todo: list[Task] = []
+        self.folders: dict[str, Path] = {}  # by name
 
     def plan(self) -> None:
         """Sorts the kernels into rows that the log has and tasks."""
@@ -83,6 +84,7 @@ class Session:
             self.plan_kernel(kernel)
 
     def plan_kernel(self, kernel: folders.Kernel) -> None:
+        self.folders[kernel.name] = kernel.folder
         task = Task(
             kernel.name,
             f"unreadable {kernel.name}",
@@ -157,3 +159,12 @@ class Session:
         if self.rows:
             print_summary(out, self.rows)
         out.print(f"log: {self.log.path}", soft_wrap=True)
+        if self.args.html:
+            from assay.corpus.page import write_page
+
+            title = f"assay corpus {self.corpus.resolve().name}"
+            try:
+                write_page(Path(self.args.html), title, self.rows, self.folders, self.log.path)
+            except OSError as error:
+                raise CorpusError(f"cannot write {self.args.html}: {error.strerror}") from error
+            out.print(f"page: {self.args.html}", soft_wrap=True)
