@@ -23,20 +23,20 @@ def make_kernel(corpus: Path, name: str, text: str, ref: str | None = "pass\n") 
     return folder
 
 
-def command(*words: str | Path, assay: Path = FAKE) -> list[str]:
+def command(*words: str | Path) -> list[str]:
     """The line that src/cli/corpus.cpp starts."""
-    program = [sys.executable, "-P", "-m", "assay.corpus", *map(str, words)]
-    return program if words[0] in ("import", "worker") else [*program, "--assay", str(assay)]
+    return [sys.executable, "-P", "-m", "assay.corpus", *map(str, words)]
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
+    own = {"ASSAY_BINARY": str(FAKE), "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
+    return os.environ | own
 
 
-def run(*words: str | Path, code: int = 0, assay: Path = FAKE) -> str:
+def run(*words: str | Path, code: int = 0) -> str:
     """Standard output and error of a session that must end with `code`."""
     done = subprocess.run(
-        command(*words, assay=assay),
+        command(*words),
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

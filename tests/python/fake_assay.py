@@ -23,7 +23,7 @@ REFUTED = {
     "candidate": 1.5,
     "reference": 1.25,
     "witness": {"seed": 1, "replayed": True, "script": "print('the witness')\n"},
-    "loc": {"file": "kernel.cu", "line": 7, "column": 1},
+    "loc": {"file": f"{Path.cwd()}/kernel.cu", "line": 7, "column": 1},
 }
 CODES = {"proved": 0, "refuted": 1, "unknown": 2}
 
@@ -67,7 +67,7 @@ def main() -> int:
     with open(Path(kernel).resolve().parents[2] / "runs.txt", "a") as runs:
         runs.write(f"{Path.cwd().name}\n")
     print(f"{word}: what the check prints")
-    print("said on standard error", file=sys.stderr)
+    print(f"said of {Path.cwd()}/kernel.cu", file=sys.stderr)
     misbehave(word)
     if rest:
         time.sleep(float(rest[0]))

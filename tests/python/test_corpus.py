@@ -68,7 +68,7 @@ def test_every_kernel_is_a_row(tmp_path: Path) -> None:
     assert right["level"] == "1"
     assert right["seconds"] > 0 and right["cpu_seconds"] > 0
     assert right["peak_memory_bytes"] > 1 << 20
-    assert (tmp_path / right["errors"]).read_text() == "said on standard error\n"
+    assert (tmp_path / right["errors"]).read_text() == "said of kernel.cu\n"
     wrong = rows["level_1/refuted"]
     assert wrong["class"] == wrong["cause"] == "value"
     assert wrong["witness"] == {

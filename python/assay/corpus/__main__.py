@@ -11,7 +11,9 @@ from assay.corpus.errors import BAD_INPUT, CorpusError, need
 
 USAGE = """\
 assay corpus DIR [-j N] [--json F] [--html F] ...     check every kernel below DIR
-       assay corpus import FILE DIR                          an archive's rows as such folders"""
+       assay corpus import FILE DIR                          an archive's rows as such folders
+       assay corpus scheduler [--port N]                     for --on: once
+       assay corpus worker tcp://HOST:PORT [-j N]            for --on: on each machine"""
 ABOUT = """\
 A kernel is a folder with kernel.cu or kernel.py (a KernelBench program), and ref.py. Each is
 checked by a process of its own; one that crashes, hangs or takes too much memory is a row like any
@@ -78,6 +80,7 @@ def run_parser() -> Parser:
         metavar="S",
         help="seconds beyond --timeout after which a kernel's processes are killed (120)",
     )
+    parser.add_argument("--on", metavar="tcp://HOST:PORT", help="run on this Dask scheduler")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every kernel")
     own = parser.add_argument_group("passed on to `assay check`")
     own.add_argument("--timeout", type=positive, default=120, metavar="S", help="(120)")
@@ -90,7 +93,6 @@ def run_parser() -> Parser:
     own.add_argument("--whole", action="store_true")
     own.add_argument("--given-shape-only", action="store_true")
     own.add_argument("--nvcc-flag", action="append", default=[])
-    parser.add_argument("--assay", default=os.environ.get("ASSAY_BINARY"), help=argparse.SUPPRESS)
     return parser
 
 
@@ -102,10 +104,12 @@ def run_corpus(words: list[str]) -> int:
 
     if wrong := [v for v in args.retry if v not in VERDICTS]:
         parser.error(f"--retry {wrong[0]}: no verdict")
-    if not args.assay:
+    if not os.environ.get("ASSAY_BINARY"):
         parser.error("ASSAY_BINARY is not set: start this as `assay corpus`")
     if args.html:
         need("plotly")
+    if args.on:
+        need("distributed")
     from assay.corpus.session import Session
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
@@ -121,8 +125,22 @@ def run_import(words: list[str]) -> int:
     return main(words)
 
 
+def run_worker(words: list[str]) -> int:
+    need("distributed", "psutil")
+    from assay.corpus.worker import worker
+
+    return worker(words)
+
+
+def run_scheduler(words: list[str]) -> int:
+    need("distributed")
+    from assay.corpus.worker import scheduler
+
+    return scheduler(words)
+
+
 def main(words: list[str]) -> int:
-    verbs = {"import": run_import}
+    verbs = {"import": run_import, "scheduler": run_scheduler, "worker": run_worker}
     try:
         if words and words[0] in verbs:
             return verbs[words[0]](words[1:])

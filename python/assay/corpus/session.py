@@ -52,12 +52,14 @@ class Session:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         self.corpus = Path(args.folder)
-        self.binary = Path(args.assay)
+        self.binary = Path(os.environ["ASSAY_BINARY"])
         if not self.corpus.is_dir():
             raise CorpusError(f"{self.corpus} is no folder")
         self.options = check_options(args)
         self.jobs = args.j or cores()
-        self.memory = int(args.memory * 2**30) if args.memory else memory_limit(self.jobs)
+        self.memory = int((args.memory or 0) * 2**30)
+        if not self.memory and not args.on:
+            self.memory = memory_limit(self.jobs)
         try:
             self.installation = folders.installation_key(self.binary)
         except OSError as error:
@@ -98,6 +100,8 @@ class Session:
         task.more = known_of(kernel)
         try:
             task.key = folders.content_key(kernel, self.options, self.installation)
+            if self.args.on:
+                task.files = kernel.contents()
         except OSError as error:
             row = crash_row(task, "wrong input", f"cannot read it: {error.strerror}", retry=True)
             self.rows.append(row)
@@ -110,7 +114,10 @@ class Session:
 
     def jobs_option(self) -> list[str]:
         """Threads of one check; no part of the key, as no verdict depends on them."""
-        return ["--jobs", str(self.args.jobs or max(1, cores() // self.jobs))]
+        jobs = self.args.jobs
+        if not jobs and not self.args.on:  # a worker knows its own cores
+            jobs = max(1, cores() // self.jobs)
+        return ["--jobs", str(jobs)] if jobs else []
 
     def again(self, row: Row) -> bool:
         """Is a known row to be made anew?"""
@@ -122,6 +129,10 @@ class Session:
         )
 
     def results(self) -> Iterator[Row]:
+        if self.args.on:
+            from assay.corpus.cluster import installation, run_on
+
+            return run_on(self.args.on, self.todo, installation())
         clear_scratch(self.scratch)
         return run_local(self.todo, str(self.binary), self.jobs, self.scratch)
 

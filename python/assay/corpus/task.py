@@ -50,15 +50,22 @@ def check(task: Task, binary: str, running: Running, scratch: str | None = None)
     """
     if not task.has_reference:
         return crash_row(task, "wrong input", f"no {REFERENCE} beside {task.kernel}")
-    with tempfile.TemporaryDirectory(prefix="assay-corpus-", dir=scratch) as folder:
-        room = Path(folder)
-        where = task.folder
-        if not where:
-            where = str(room / "kernel")
-            for name, content in task.files.items():
-                (Path(where) / name).parent.mkdir(parents=True, exist_ok=True)
-                (Path(where) / name).write_bytes(content)
-        return check_in(task, binary, running, where, room)
+    try:
+        with tempfile.TemporaryDirectory(prefix="assay-corpus-", dir=scratch) as folder:
+            where = task.folder or unpack(task, Path(folder) / "kernel")
+            return check_in(task, binary, running, where, Path(folder))
+    except InterruptedError:
+        raise
+    except OSError as error:  # a full disk, too many processes
+        return crash_row(task, "crash", f"the check could not be run: {error}", retry=True)
+
+
+def unpack(task: Task, folder: Path) -> str:
+    """Writes the files that came along."""
+    for name, content in task.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return str(folder)
 
 
 def check_in(task: Task, binary: str, running: Running, where: str, room: Path) -> Row:
@@ -94,13 +101,18 @@ def check_in(task: Task, binary: str, running: Running, where: str, room: Path) 
     if supervisor.returncode != 0:
         said = f"the supervisor ended with {supervisor.returncode}: {errors.strip()[-1000:]}"
         return crash_row(task, "crash", said, retry=True)
-    return make_row(task, Result(**json.loads(said)), read_json(out))
+    # Places are told as they stand in the kernel's folder, wherever that is.
+    result = Result(**json.loads(said))
+    result.output = result.output.replace(f"{where}/", "")
+    result.errors = result.errors.replace(f"{where}/", "")
+    return make_row(task, result, read_json(out, where))
 
 
-def read_json(file: Path) -> dict:
+def read_json(file: Path, where: str) -> dict:
     """{} where the check did not come so far as to write it whole."""
     try:
-        return json.loads(file.read_text(errors="replace"))
+        prefix = json.dumps(where, ensure_ascii=False)[1:-1]
+        return json.loads(file.read_text(errors="replace").replace(f"{prefix}/", ""))
     except (OSError, ValueError):
         return {}
 
