@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -254,6 +255,10 @@ def test_real_kernels_from_the_program(tmp_path: Path) -> None:
     make_kernel(corpus, "right", RELU % "0.0f", RELU_REF)
     make_kernel(corpus, "wrong", RELU % "0.1f", RELU_REF)
     make_kernel(corpus, "no_compile", RELU % "zero", RELU_REF)
+    program = ROOT / "tests/programs/01_relu_scale"
+    make_kernel(corpus, "program", "// what kernel.py might build", None)
+    shutil.copy(program / "wrong.py", corpus / "program/kernel.py")
+    shutil.copy(program / "ref.py", corpus / "program/ref.py")
     done = subprocess.run(
         [BINARY, "corpus", corpus, "-j", "2", "--given-shape-only", "--json", tmp_path / "log"],
         env=os.environ | {"ASSAY_PYTHON": sys.executable},
@@ -267,6 +272,7 @@ def test_real_kernels_from_the_program(tmp_path: Path) -> None:
         "right": "proved",
         "wrong": "refuted",
         "no_compile": "wrong input",
+        "program": "refuted",
     }
     assert rows["right"]["proved"] == rows["right"]["checked"] > 0
     assert "zero" in rows["no_compile"]["cause"]

@@ -46,6 +46,7 @@ class Shown:
             TextColumn("left"),
             TimeRemainingColumn(),
             console=out,
+            speed_estimate_period=3600,  # seconds; kernels differ much
             disable=not out.is_terminal,
         )
 

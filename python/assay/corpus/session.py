@@ -169,6 +169,8 @@ class Session:
         self.rows.sort(key=lambda r: r["name"])
         if self.rows:
             print_summary(out, self.rows)
+        if any("script" in r for r in self.rows):
+            out.print(f"scripts that show them in PyTorch: {self.log.details}", soft_wrap=True)
         out.print(f"log: {self.log.path}", soft_wrap=True)
         if self.args.html:
             from assay.corpus.page import write_page
