@@ -153,6 +153,31 @@ def test_a_signal_ends_all_and_tells_how_to_go_on(tmp_path: Path) -> None:
     assert rows_of(tmp_path) == {}
 
 
+def test_a_folder_with_a_name_that_is_no_text(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff[bold] </script>"))
+    make_kernel(folder, "k", "// refuted")
+    said = run(tmp_path, "--html", tmp_path / "page.html")
+    assert "\ufffd[bold] </script>/k" in said
+    assert rows_of(tmp_path)["\ufffd[bold] </script>/k"]["verdict"] == "refuted"
+
+
+def test_goes_on_when_nobody_reads(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        make_kernel(tmp_path, name, f"// proved\n// {name}")
+    with subprocess.Popen(
+        command(tmp_path, "-j", "1", "--html", tmp_path / "page.html"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as session:
+        session.stdout.close()
+        errors = session.stderr.read()
+    assert (session.returncode, errors) == (0, "")
+    assert len(rows_of(tmp_path)) == 3
+    assert (tmp_path / "page.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

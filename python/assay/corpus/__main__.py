@@ -54,7 +54,9 @@ def run_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("folder", metavar="DIR", help="searched with all that lies below")
-    parser.add_argument("-j", type=count, metavar="N", help="kernels at once (default: cores)")
+    parser.add_argument(
+        "-j", type=count, metavar="N", help="kernels at once, here (default: cores)"
+    )
     parser.add_argument(
         "--json", metavar="F", help="the log (default: DIR/.assay-corpus.jsonl); texts go to F.d"
     )
@@ -140,6 +142,7 @@ def run_scheduler(words: list[str]) -> int:
 
 
 def main(words: list[str]) -> int:
+    sys.stdout.reconfigure(errors="replace")  # whatever folders are called
     verbs = {"import": run_import, "scheduler": run_scheduler, "worker": run_worker}
     try:
         if words and words[0] in verbs:

@@ -54,7 +54,8 @@ def walk(corpus: Path) -> Iterator[Kernel]:
             continue
         folder = Path(where)
         relative = folder.relative_to(corpus)
-        name = str(relative) if relative.parts else corpus.resolve().name
+        shown = relative if relative.parts else corpus.resolve().name
+        name = os.fsencode(shown).decode(errors="replace")
         yield Kernel(name, folder, kernel, tuple(sources(folder)))
 
 

@@ -32,7 +32,9 @@ class Log:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.file = open(path, "a+b")  # noqa: SIM115 (open as long as the session)
         except OSError as error:
-            raise LogError(f"cannot write {path}: {error.strerror}") from error
+            raise LogError(
+                f"cannot write {path}: {error.strerror}; --json names another place"
+            ) from error
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -76,6 +76,8 @@ def make_row(task: Task, result: Result, data: dict) -> Row:
     elif result.signal is not None:
         row |= {"verdict": "crash", "signal": result.signal}
         row["summary"] = row["cause"] = f"assay was killed: {signal.strsignal(result.signal)}"
+        if result.signal in (signal.SIGKILL, signal.SIGTERM):  # from outside: no memory was left
+            row["retry"] = True
     elif "verdict" in data:
         row |= verdict_fields(data)
         row["text"] = result.output[:TEXT]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+import sys
 from collections import Counter, defaultdict
 
 from rich.console import Console
@@ -26,9 +28,17 @@ COLORS = {
 OPEN = ("unknown", "unsupported", "wrong input", "crash", "timeout", "memory")
 
 
-def console(stderr: bool = False) -> Console:
-    made = Console(stderr=stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=140)
+class LastingConsole(Console):
+    """Goes on in silence where nobody reads any more (`| head`): the log and the page matter."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def console() -> Console:
+    made = LastingConsole(highlight=False)
+    return made if made.is_terminal else LastingConsole(highlight=False, width=140)
 
 
 def percentile(values: list[float], share: float) -> float:
