@@ -137,6 +137,26 @@ def test_goes_on_after_kill_9(tmp_path: Path) -> None:
     assert set(again) == {f"k{n}" for n in range(8)}
 
 
+def test_report_during_a_session(tmp_path: Path) -> None:
+    make_kernel(tmp_path, "a", "// refuted")
+    make_kernel(tmp_path, "b", "// hang")
+    log = tmp_path / ".assay-corpus.jsonl"
+    with subprocess.Popen(
+        command(tmp_path, "-j", "2"), env=environment(), stdout=subprocess.DEVNULL
+    ) as session:
+        wait_for(lambda: log.exists() and b"refuted" in log.read_bytes())
+        with open(log, "ab") as stream:
+            stream.write(b'{"half a li')
+        before = log.read_bytes()
+        said = run(tmp_path, "--report", "--html", tmp_path / "page.html")
+        session.kill()
+    assert "1 kernels are not checked yet" in said
+    assert "output[3, 1]: 1.5 instead of 1.25" in said
+    assert (tmp_path / "page.html").exists()
+    assert log.read_bytes() == before
+    wait_for(lambda: not processes_about(str(tmp_path)))
+
+
 def test_a_signal_ends_all_and_tells_how_to_go_on(tmp_path: Path) -> None:
     for name in ("a", "b"):
         make_kernel(tmp_path, name, "// hang")
@@ -184,6 +204,8 @@ def test_goes_on_when_nobody_reads(tmp_path: Path) -> None:
         (["missing"], "is no folder"),
         (["."], "no folder with kernel.py or kernel.cu"),
         ([".", "--retry", "provd"], "--retry provd: no verdict"),
+        ([".", "--report"], "cannot read .assay-corpus.jsonl: No such file"),
+        ([".", "--report", "--fresh"], "--report needs what --fresh forgets"),
         ([".", "-j", "0"], "not between 1 and 4096"),
         ([".", "--given"], "unrecognized arguments: --given"),
         ([".", "--json", "/proc/none/log"], "cannot write /proc/none/log"),

@@ -122,6 +122,36 @@ def test_another_assay_on_a_worker_ends_the_session(tmp_path: Path) -> None:
     assert "has another version of Assay than this session" in said
 
 
+def test_the_scheduler_is_lost_and_what_is_known_stays(tmp_path: Path) -> None:
+    port = free_port()
+    for number in range(6):
+        make_kernel(tmp_path / "k", f"k{number}", f"// proved 0.4\n// {number}")
+    address = f"tcp://127.0.0.1:{port}"
+    line = command("scheduler", "--host", "127.0.0.1", "--port", str(port))
+    log = tmp_path / "k/.assay-corpus.jsonl"
+    quick = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
+    with (
+        started(tmp_path / "s.log", line) as scheduler,
+        started(tmp_path / "w.log", command("worker", address, "-j", "1")),
+        subprocess.Popen(
+            command(tmp_path / "k", "--on", address),
+            env=environment() | quick,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as session,
+    ):
+        wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") >= 2)
+        kill(tree(scheduler))
+        said = session.communicate(timeout=60)[0]
+    assert session.returncode == 4, said
+    assert "the same command goes on where this ended" in said
+    known = len(rows_of(tmp_path / "k"))
+    assert 2 <= known < 6
+    assert f"{known} kernels are in" in run(tmp_path / "k")
+    assert len(rows_of(tmp_path / "k")) == 6
+
+
 def test_no_scheduler(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
     make_kernel(tmp_path, "a", "// proved")

@@ -61,6 +61,9 @@ def run_parser() -> Parser:
         "--json", metavar="F", help="the log (default: DIR/.assay-corpus.jsonl); texts go to F.d"
     )
     parser.add_argument("--html", metavar="F", help="write one page with everything")
+    parser.add_argument(
+        "--report", action="store_true", help="check nothing: what is known, also during a session"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget the log and start anew")
     parser.add_argument(
         "--retry",
@@ -108,6 +111,8 @@ def run_corpus(words: list[str]) -> int:
         parser.error(f"--retry {wrong[0]}: no verdict")
     if not os.environ.get("ASSAY_BINARY"):
         parser.error("ASSAY_BINARY is not set: start this as `assay corpus`")
+    if args.report and args.fresh:
+        parser.error("--report needs what --fresh forgets")
     if args.html:
         need("plotly")
     if args.on:

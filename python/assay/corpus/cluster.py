@@ -29,6 +29,7 @@ from assay.corpus.task import Running, Task, check
 
 # Tasks handed to the scheduler beyond those that run: it holds their sources in memory.
 AHEAD = 2
+LOST = "the Dask scheduler is gone; the same command goes on where this ended"
 SESSIONS: dict[str, Running] = {}  # on a worker
 
 
@@ -115,6 +116,8 @@ def run_on(address: str, tasks: list[Task], expected: tuple[str, str]) -> Iterat
             future.release()
             done.update(submit(1 + max(0, threads(client) * AHEAD - len(pending))))
             yield row
+    except OSError as error:  # Dask's own are of this kind
+        raise CorpusError(LOST) from error
     finally:
         try:
             client.cancel(list(pending))
@@ -133,7 +136,7 @@ def row_of(task: Task, future: Future) -> Row:
     if future.status == "finished":
         return future.result()
     if future.status == "cancelled":
-        raise CorpusError("the Dask scheduler is gone; the same command goes on where this ended")
+        raise CorpusError(LOST)
     error = future.exception()
     if isinstance(error, OtherAssayError):
         raise CorpusError(f"the worker {error} has another version of Assay than this session")

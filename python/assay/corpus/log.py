@@ -8,6 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 from assay.corpus.outcome import SCHEMA, Row
 
@@ -22,25 +23,33 @@ class LogError(Exception):
 class Log:
     """Rows by key, and appending. Only one process holds a log at a time."""
 
-    def __init__(self, path: Path) -> None:
-        """Errors: LogError."""
+    def __init__(self, path: Path, read_only: bool = False) -> None:
+        """`read_only`: as it stands, also while a session writes it. Errors: LogError."""
         self.path = path
+        self.read_only = read_only
         self.details = path.with_name(path.name + ".d")  # what is too long for a line
         self.rows: dict[str, Row] = {}  # by content key; later lines win
         self.dropped = 0  # lines that are none of ours
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = open(path, "a+b")  # noqa: SIM115 (open as long as the session)
+            self.file = self.open_to_write() if not read_only else open(path, "rb")  # noqa: SIM115
+        except BlockingIOError as error:
+            raise LogError(f"{path} is in use by another session; --report shows it") from error
         except OSError as error:
-            raise LogError(
-                f"cannot write {path}: {error.strerror}; --json names another place"
-            ) from error
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self.file.close()
-            raise LogError(f"{path} is in use by another session") from error
+            verb = "read" if read_only else "write"
+            why = f"cannot {verb} {path}: {error.strerror}; --json names another place"
+            raise LogError(why) from error
         self.read()
+
+    def open_to_write(self) -> BinaryIO:
+        """Open as long as the session. Errors: OSError; BlockingIOError, if another has it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(self.path, "a+b")  # noqa: SIM115
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
+        return file
 
     def read(self) -> None:
         self.file.seek(0)
@@ -48,8 +57,9 @@ class Log:
         for line in self.file:
             if not line.endswith(b"\n"):
                 # Torn: its writer was killed, or the disk was full. The next line must not follow.
-                self.dropped += 1
-                self.file.truncate(end)
+                if not self.read_only:
+                    self.dropped += 1
+                    self.file.truncate(end)
                 break
             end += len(line)
             row = parse(line)

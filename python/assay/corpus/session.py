@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from rich.console import Console
+
 from assay.corpus import folders
 from assay.corpus.errors import CorpusError
 from assay.corpus.local import cores, memory_limit, run_local
@@ -66,7 +68,7 @@ class Session:
             raise CorpusError(f"cannot read {self.binary}: {error.strerror}") from error
         path = Path(args.json) if args.json else self.corpus / ".assay-corpus.jsonl"
         try:
-            self.log = Log(path)
+            self.log = Log(path, args.report)
         except LogError as error:
             raise CorpusError(str(error)) from error
         if args.fresh:
@@ -121,6 +123,8 @@ class Session:
 
     def again(self, row: Row) -> bool:
         """Is a known row to be made anew?"""
+        if self.args.report:
+            return False
         more_memory = self.args.memory and self.memory > row.get("memory_limit_bytes", 0)
         return bool(
             row.get("retry")
@@ -139,6 +143,10 @@ class Session:
     def run(self) -> int:
         out = console()
         known = len(self.rows)
+        if self.args.report:
+            self.report(out)
+            out.print(f"{len(self.todo):,} kernels are not checked yet")
+            return 0
         if known:
             out.print(f"{known:,} kernels are in {self.log.path} already, {len(self.todo):,} left")
         if self.log.dropped:
@@ -149,14 +157,12 @@ class Session:
             shown = Shown(out, self.rows, total, self.args.verbose)
             with shown, closing(self.results()) as results:
                 for row in results:
-                    kept = self.log.keep_texts(row)
-                    self.log.append(kept)
-                    self.rows.append(kept)
-                    shown.add(kept)
+                    shown.add(self.keep(row))
         except KeyboardInterrupt:
             code = INTERRUPTED
-        except OSError as error:
-            raise CorpusError(f"cannot write {self.log.path}: {error.strerror}") from error
+        except CorpusError:  # a full disk, a scheduler that is gone
+            self.report(out)
+            raise
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
         self.report(out)
@@ -165,7 +171,16 @@ class Session:
             out.print(f"interrupted with {left:,} kernels left; the same command goes on with them")
         return code
 
-    def report(self, out) -> None:
+    def keep(self, row: Row) -> Row:
+        try:
+            row = self.log.keep_texts(row)
+            self.log.append(row)
+        except OSError as error:
+            raise CorpusError(f"cannot write {self.log.path}: {error.strerror}") from error
+        self.rows.append(row)
+        return row
+
+    def report(self, out: Console) -> None:
         self.rows.sort(key=lambda r: r["name"])
         if self.rows:
             print_summary(out, self.rows)
