@@ -32,10 +32,14 @@ from assay.corpus.folders import find_kernels
 BINARY = Path(os.environ.get("ASSAY_HOME", "/nonexistent")) / "bin" / "assay"
 
 
-def processes_about(word: str) -> list[psutil.Process]:
-    """Running processes with this word on their command line; ended ones (zombies) have none."""
-    found = psutil.process_iter(["cmdline"])
-    return [p for p in found if any(word in part for part in p.info["cmdline"] or [])]
+def processes_about(folder: Path) -> list[psutil.Process]:
+    """Running processes that work in this folder or have it on their command line."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):  # ended ones (zombies) have neither
+        words = [*(process.info["cmdline"] or []), process.info["cwd"] or ""]
+        if any(str(folder) in word for word in words):
+            found.append(process)
+    return found
 
 
 def test_every_kernel_is_a_row(tmp_path: Path) -> None:
@@ -61,7 +65,7 @@ def test_every_kernel_is_a_row(tmp_path: Path) -> None:
         "broken": "crash",
         "lonely": "wrong input",
     }
-    assert processes_about(str(tmp_path)) == []
+    assert processes_about(tmp_path) == []
     right = rows["level_1/proved"]
     assert (right["elements"], right["checked"], right["proved"]) == (100, 10, 10)
     assert right["phases"] == {"search": 0.25}
@@ -88,6 +92,8 @@ def test_every_kernel_is_a_row(tmp_path: Path) -> None:
     assert rows["level_2/lonely"]["summary"] == "no ref.py beside kernel.cu"
     assert "output[3, 1]: 1.5 instead of 1.25" in said
     assert "13 kernels" in said and "level 2" in said
+    assert "wrong by class: value 1" in said
+    assert "findings beside verdicts: accuracy 3" in said
 
 
 def test_a_second_session_runs_only_what_is_new(tmp_path: Path) -> None:
@@ -124,7 +130,7 @@ def test_goes_on_after_kill_9(tmp_path: Path) -> None:
         wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") >= 3)
         assert "in use by another session" in run(corpus, code=4)
         session.kill()
-    wait_for(lambda: not processes_about(str(corpus)))
+    wait_for(lambda: not processes_about(corpus))
     first = rows_of(corpus)
     assert 3 <= len(first) < 8
     with open(log, "ab") as stream:  # what a torn write leaves
@@ -154,7 +160,7 @@ def test_report_during_a_session(tmp_path: Path) -> None:
     assert "output[3, 1]: 1.5 instead of 1.25" in said
     assert (tmp_path / "page.html").exists()
     assert log.read_bytes() == before
-    wait_for(lambda: not processes_about(str(tmp_path)))
+    wait_for(lambda: not processes_about(tmp_path))
 
 
 def test_a_signal_ends_all_and_tells_how_to_go_on(tmp_path: Path) -> None:
@@ -163,13 +169,13 @@ def test_a_signal_ends_all_and_tells_how_to_go_on(tmp_path: Path) -> None:
     with subprocess.Popen(
         command(tmp_path, "-j", "2"), env=environment(), stdout=subprocess.PIPE, text=True
     ) as session:
-        wait_for(lambda: len(processes_about(f"{FAKE}")) >= 4)
+        wait_for(lambda: len(processes_about(FAKE)) >= 4)
         # Not SIGINT: who runs the tests may have it ignored.
         session.send_signal(signal.SIGTERM)
         said = session.communicate(timeout=30)[0]
     assert session.returncode == 130
     assert "2 kernels left" in said
-    assert processes_about(str(tmp_path)) == []
+    assert processes_about(tmp_path) == []
     assert rows_of(tmp_path) == {}
 
 

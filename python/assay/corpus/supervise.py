@@ -2,7 +2,7 @@
 
 `python -m assay.corpus.supervise` reads a Spec as JSON from standard input and writes a Result as
 JSON to standard output. It is a process of its own, so that it can adopt what the command leaves
-behind (a subreaper), and so that it and the command die with whoever started it.
+behind (a subreaper), and so that it ends all of it when whoever started it dies.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ class Result:
     errors: str = ""  # the end of standard error
 
 
-def die_with_parent() -> None:
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def when_parent_dies(number: int) -> None:
+    """This process gets that signal."""
+    LIBC.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def descendants() -> list[psutil.Process]:
@@ -113,7 +114,7 @@ def run(spec: Spec) -> Result:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            preexec_fn=die_with_parent,
+            preexec_fn=lambda: when_parent_dies(signal.SIGKILL),
         )
     ended = os.pidfd_open(child.pid)
     while True:
@@ -158,11 +159,11 @@ def end_of(file: Path) -> str:
 
 def main() -> int:
     spec = Spec(**json.load(sys.stdin))
-    die_with_parent()
+    signal.signal(signal.SIGTERM, terminated)
+    when_parent_dies(signal.SIGTERM)
     if os.getppid() != spec.parent:  # it ended before the line above
         return 1
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    signal.signal(signal.SIGTERM, terminated)
     json.dump(asdict(run(spec)), sys.stdout)
     return 0
 

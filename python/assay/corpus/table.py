@@ -54,8 +54,8 @@ def painted(verdict: str) -> Text:
 def print_summary(out: Console, rows: list[Row], wrong: int = 40) -> None:
     """Counts, times, causes, then the kernels that are wrong (`wrong` of them at most)."""
     out.print(verdict_table(rows))
-    if line := claims(rows):
-        out.print(line)
+    for line in claims(rows) + kinds(rows):
+        out.print(line, soft_wrap=True)
     if causes := cause_table(rows):
         out.print(causes)
     refuted = [r for r in rows if r["verdict"] == "refuted"]
@@ -101,11 +101,20 @@ def times(rows: list[Row]) -> tuple[str, str]:
     return f"{statistics.median(seconds):.1f}", f"{percentile(seconds, 0.95):.1f}"
 
 
-def claims(rows: list[Row]) -> str:
+def kinds(rows: list[Row]) -> list[str]:
+    """How many kernels have each class of refutation, each kind of finding."""
+    classes = Counter(r["class"] for r in rows if r["verdict"] == "refuted")
+    findings = Counter(kind for r in rows for kind in r.get("findings", []))
+    lines = []
+    for title, counts in (("wrong by class", classes), ("findings beside verdicts", findings)):
+        if counts:
+            lines.append(f"{title}: " + ", ".join(f"{k} {n:,}" for k, n in counts.most_common()))
+    return lines
+
+
+def claims(rows: list[Row]) -> list[str]:
     """What the archive claimed of its kernels, beside what was found."""
     said = [r for r in rows if r.get("claimed_correct") is not None]
-    if not said:
-        return ""
     parts = []
     for claim, word in ((True, "correct"), (False, "incorrect")):
         own = [r for r in said if r["claimed_correct"] is claim]
@@ -115,7 +124,7 @@ def claims(rows: list[Row]) -> str:
                 f"said to be {word} by the archive: {len(own):,}, of them refuted "
                 f"{found['refuted']:,}, proved {found['proved']:,}"
             )
-    return "\n".join(parts)
+    return parts
 
 
 def cause_table(rows: list[Row], most: int = 15) -> Table | None:
