@@ -59,6 +59,9 @@ def test_a_session_writes_it_and_a_browser_shows_it(tmp_path: Path, browser) -> 
     assert names(browser) == ["level_1/b"]
     assert find(browser, "#count")[0].text == "1 of 5 kernels"
     box.clear()
+    box.send_keys("accuracy proved")
+    assert names(browser) == ["level_2/c"]
+    box.clear()
     box.send_keys("nothing has this")
     assert names(browser) == []
     box.clear()

@@ -1,8 +1,8 @@
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const titles = {name: 'kernel', level: 'level', verdict: 'verdict', class: 'class',
-  about: 'witness or cause', seconds: 's', memory: 'MiB', checked: 'looked at %',
-  claimed: 'said to be'};
+  about: 'witness or cause', findings: 'findings', seconds: 's', memory: 'MiB',
+  checked: 'looked at %', claimed: 'said to be'};
 const numbers = new Set(['seconds', 'memory', 'checked']);
 const pageSize = 200;
 
@@ -13,7 +13,7 @@ const rows = data.rows.map((cells, index) => {
   return row;
 });
 const columns = data.columns.filter(c =>
-  !['level', 'claimed'].includes(c) || rows.some(row => row[c]));
+  !['level', 'findings', 'claimed'].includes(c) || rows.some(row => row[c]));
 const state = {off: new Set(), sort: null, descending: false, shown: pageSize, found: rows};
 
 const $ = id => document.getElementById(id);
@@ -42,8 +42,9 @@ function matches() {
 function cell(row, column) {
   const value = row[column];
   if (numbers.has(column)) {
-    return make('td', {className: 'number', textContent: value === null ? '' :
-      column === 'memory' ? value.toLocaleString('en') : String(value)});
+    const text = value === null ? '' : column === 'seconds' ? value.toFixed(1) :
+      value.toLocaleString('en', {maximumFractionDigits: 4});
+    return make('td', {className: 'number', textContent: text});
   }
   const td = make('td', {className: column, textContent: value});
   if (column === 'verdict') td.style.color = data.colors[value];

@@ -39,7 +39,18 @@ COLORS = {
     "memory": "#4d5259",
 }
 # Columns of the table, by their field in the page's rows.
-COLUMNS = ("name", "level", "verdict", "class", "about", "seconds", "memory", "checked", "claimed")
+COLUMNS = (
+    "name",
+    "level",
+    "verdict",
+    "class",
+    "about",
+    "findings",
+    "seconds",
+    "memory",
+    "checked",
+    "claimed",
+)
 
 
 def write_page(out: Path, title: str, rows: list[Row], folders: dict[str, Path], log: Path) -> None:
@@ -96,6 +107,7 @@ def flat(row: Row) -> list:
         row["verdict"],
         row["class"],
         about[:200],
+        ", ".join(f for f in row.get("findings", []) if f != "note"),
         round(row["seconds"], 1),
         row.get("peak_memory_bytes", 0) >> 20,
         round(100 * row.get("checked", 0) / elements, 4) if elements else None,
@@ -109,7 +121,6 @@ def detail(row: Row, folder: Path | None, log: Path) -> dict:
     facts = {
         "summary": row["summary"],
         "line": line_of(row),
-        "findings": ", ".join(row.get("findings", [])),
         "elements": shares(row),
         "processor seconds": row.get("cpu_seconds", ""),
         "phases": ", ".join(f"{k} {s:.1f} s" for k, s in phases.items() if s >= 0.05),
