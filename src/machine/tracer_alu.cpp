@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "machine/disjoint_bits.h"
 #include "machine/tracer.h"
 
 namespace assay::machine {
@@ -179,6 +180,15 @@ NodeId Tracer::alu_node(Warp& w, const MicroOp& op, uint32_t mask) {
   NodeId x[4] = {};
   for (size_t i = 0; i < op.num_src; ++i) {
     x[i] = fetch(w, op.src[i], operand_type(op, i), mask);
+  }
+  // 32 row | lane: an address stays a sum.
+  if ((op.fn == Fn::Or || op.fn == Fn::Xor) && !is_float(op.type) && bits(op.type) >= 16 &&
+      disjoint_bits(b_, x[0], x[1])) {
+    return b_.apply(Fn::IAdd,
+                    bits(op.type) == 64   ? Ty::U64
+                    : bits(op.type) == 32 ? Ty::U32
+                                          : Ty::U16,
+                    {}, op.pc, x[0], x[1]);
   }
   uint64_t amount = 0;
   if (op.fn == Fn::Shr && !is_signed(op.type) && b_.is_constant(x[1], &amount) &&
