@@ -133,7 +133,7 @@ class FieldDomain {
     double a = 0, b = 0;
     // 1: a > b; 2: a >= b; 3: a == b; 4: a != b; 5: a == b and i < j; 6: a > b, or a == b and i < j
     uint8_t kind = 0;
-    double i = 0, j = 0;  // kinds 5, 6: images of the indices
+    double i = 0, j = 0;  // kinds 1, 2: e images of a, b; kinds 5, 6: images of the indices
   };
   // An index that was chosen together with the value it belongs to: the set of (value, index)
   // pairs.
@@ -145,8 +145,14 @@ class FieldDomain {
   };
   bool compare_truth(Fn fn, double a, double b, Row& out, int l);
   bool compare_index(Fn fn, double a, double b, Row& out, int l);
-  static bool exclusive(const Pred& x, const Pred& y);
-  static bool implies(const Pred& x, const Pred& y);
+  struct Bound {  // z > t, z < t; >=, <= unless strict
+    double z = 0, t = 0;
+    bool lower = false, strict = false;
+  };
+  bool bound_of(const Pred& p, Bound* out);
+  bool exclusive(const Pred& x, const Pred& y);
+  bool implies(const Pred& x, const Pred& y);
+  static Pred negated(const Pred& p);
   void combine_preds(Fn fn, Pred a, Pred b, double result);
   bool arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out);
   bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);
@@ -198,10 +204,13 @@ class FieldDomain {
   Pair pair_of(double image);
   void compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   void logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
-  void select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask);
+  void select(Ty type, const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask);
   void fix_special(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   void log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
-  void select1(Row& out, int l, const Row& p, const Row& a, const Row& b);
+  Pair select1(Ty type, Pair cond, Pair x, Pair y);
+  bool select_union(Ty type, double c, Pair x, Pair y, Pair* out);
+  bool is_tail(Pair w, double at, Pair f, Pair g, double half_unit, const char** name);
+  bool fold_tail(const Pred& pred, Ty type, Pair x, Pair y, Pair* out);
   Pair literal(Ty type, double value);
   Pair bits_pair(Ty type, uint64_t bits);
   Pair ideal_pair(const Ideal& ideal);
@@ -249,6 +258,10 @@ class FieldDomain {
     bool is_max = true;
     Pair result;
   };
+  struct Chosen {  // cond ? x : y
+    double cond = 0;
+    Pair x, y;
+  };
   // What is known about images beyond the images themselves.
   struct Facts {
     Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
@@ -260,12 +273,14 @@ class FieldDomain {
     ImageMap<LogForm> logs;      // image -> c ln(arg)
     ImageMap<Pair> squares;      // image of a root -> its square (v, e)
     ImageMap<Pred> preds;
-    ImageMap<ArgForm> arg_forms;            // image of an index -> what it is the index of
-    ImageMap<std::array<double, 4>> packs;  // image -> (lo v, lo e, hi v, hi e)
-    ImageMap<IntForm> ints;                 // integers that are affine in one symbol
-    ImageMap<Pair> last_indicator;          // image of a symbol -> that of its largest value
+    ImageMap<std::array<double, 2>> unions;  // image of P or Q that exclude each other -> P, Q
+    ImageMap<Chosen> selects;                // by a bound of one value, to which no law applied
+    ImageMap<ArgForm> arg_forms;             // image of an index -> what it is the index of
+    ImageMap<std::array<double, 4>> packs;   // image -> (lo v, lo e, hi v, hi e)
+    ImageMap<IntForm> ints;                  // integers that are affine in one symbol
+    ImageMap<Pair> last_indicator;           // image of a symbol -> that of its largest value
     size_t size() const {
-      return exponents.size() + constants.size() + preds.size() + arg_forms.size();
+      return exponents.size() + constants.size() + preds.size() + arg_forms.size() + selects.size();
     }
   };
   Facts facts_;

@@ -841,7 +841,7 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
   const Row& c = pc != nullptr ? typed(*pc, fn == Fn::IMulWide ? type : type, s3, mask) : none;
   (void)pd;
   if (fn == Fn::Select) {
-    select(a, b, c, out, mask);
+    select(type, a, b, c, out, mask);
     return;
   }
   if (f.cls == FnClass::C) {

@@ -296,19 +296,19 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     switch (fn) {
       case Fn::Gt:
       case Fn::Gtu:
-        r = gt, pred = {ca.v[l], cb.v[l], 1};
+        r = gt, pred = {ca.v[l], cb.v[l], 1, ca.e[l], cb.e[l]};
         break;
       case Fn::Lt:
       case Fn::Ltu:
-        r = lt, pred = {cb.v[l], ca.v[l], 1};
+        r = lt, pred = {cb.v[l], ca.v[l], 1, cb.e[l], ca.e[l]};
         break;
       case Fn::Ge:
       case Fn::Geu:
-        r = f_sub(p, 1, lt), pred = {ca.v[l], cb.v[l], 2};
+        r = f_sub(p, 1, lt), pred = {ca.v[l], cb.v[l], 2, ca.e[l], cb.e[l]};
         break;
       case Fn::Le:
       case Fn::Leu:
-        r = f_sub(p, 1, gt), pred = {cb.v[l], ca.v[l], 2};
+        r = f_sub(p, 1, gt), pred = {cb.v[l], ca.v[l], 2, cb.e[l], ca.e[l]};
         break;
       case Fn::Eq:
       case Fn::Equ:
@@ -347,11 +347,8 @@ bool FieldDomain::compare_truth(Fn fn, double a, double b, Row& out, int l) {
   const double r = equal == (b == 1) ? a : f_sub(primes_.p, 1, a);
   out.v[l] = r;
   out.e[l] = e_hash(r);
-  const Pred p = *facts_.preds.find(a);
-  if (r != a && (p.kind == 1 || p.kind == 2))
-    facts_.preds[r] = {p.b, p.a, static_cast<uint8_t>(3 - p.kind)};
-  if (r != a && (p.kind == 3 || p.kind == 4))
-    facts_.preds[r] = {p.a, p.b, static_cast<uint8_t>(7 - p.kind)};
+  const Pred n = negated(*facts_.preds.find(a));
+  if (r != a && n.kind != 0) facts_.preds[r] = n;
   return true;
 }
 
@@ -420,21 +417,47 @@ void FieldDomain::int_compare(Fn fn, const IntForm& f, int64_t k, bool left, Row
   emit(sum.v, sum.e);
 }
 
-// Two of [a > b], [a < b], [a == b] (and what follows from them) never hold together.
+// Of an order against a constant: z > t (lower) or z < t.
+bool FieldDomain::bound_of(const Pred& p, Bound* out) {
+  if (p.kind != 1 && p.kind != 2) return false;
+  out->strict = p.kind == 1;
+  out->lower = is_const(p.b, &out->t);
+  out->z = out->lower ? p.a : p.b;
+  return out->lower || is_const(p.a, &out->t);
+}
+
+// Two of [a > b], [a < b], [a == b] (and what follows from them) never hold together; nor do bounds
+// of one value that do not meet.
 bool FieldDomain::exclusive(const Pred& x, const Pred& y) {
   const bool straight = x.a == y.a && x.b == y.b, crossed = x.a == y.b && x.b == y.a;
-  if (!straight && !crossed) return false;
+  if (!straight && !crossed) {
+    Bound bx, by;
+    if (!bound_of(x, &bx) || !bound_of(y, &by) || bx.z != by.z || bx.lower == by.lower)
+      return false;
+    const double low = bx.lower ? bx.t : by.t, high = bx.lower ? by.t : bx.t;
+    return high < low || (high == low && (bx.strict || by.strict));
+  }
   auto equal = [](const Pred& p) { return p.kind == 3 || p.kind == 5; };
   if (x.kind == 1 && y.kind == 1) return crossed;
   return (x.kind == 1 && equal(y)) || (y.kind == 1 && equal(x));
 }
 
-// a > b or a == b gives a >= b.
+// a > b or a == b gives a >= b; a bound gives a weaker one.
 bool FieldDomain::implies(const Pred& x, const Pred& y) {
-  if (y.kind != 2) return false;
   const bool straight = x.a == y.a && x.b == y.b, crossed = x.a == y.b && x.b == y.a;
+  Bound bx, by;
+  if (!straight && !crossed && bound_of(x, &bx) && bound_of(y, &by) && bx.z == by.z &&
+      bx.lower == by.lower)
+    return bx.lower ? bx.t > by.t : bx.t < by.t;
+  if (y.kind != 2) return false;
   if (x.kind == 1) return straight;
   return (x.kind == 3 || x.kind == 5) && (straight || crossed);
+}
+
+FieldDomain::Pred FieldDomain::negated(const Pred& p) {
+  if (p.kind == 1 || p.kind == 2) return {p.b, p.a, static_cast<uint8_t>(3 - p.kind), p.j, p.i};
+  if (p.kind == 3 || p.kind == 4) return {p.a, p.b, static_cast<uint8_t>(7 - p.kind)};
+  return {};
 }
 
 // a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
@@ -447,7 +470,7 @@ void FieldDomain::combine_preds(Fn fn, Pred a, Pred b, double result) {
   }
   if (a.kind != 1) std::swap(a, b);
   if (a.kind == 1 && b.kind == 3 && ((a.a == b.a && a.b == b.b) || (a.a == b.b && a.b == b.a))) {
-    facts_.preds[result] = {a.a, a.b, 2};
+    facts_.preds[result] = {a.a, a.b, 2, a.i, a.j};
     return;
   }
   if (a.kind != 1 || b.kind != 5) return;
@@ -474,6 +497,10 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
     }
     const Pred* px = fn == Fn::PNot || (both && x != y) ? facts_.preds.find(x) : nullptr;
     const Pred* py = px != nullptr && fn != Fn::PNot ? facts_.preds.find(y) : nullptr;
+    Bound bound;
+    auto unite = [&](double u, double v, const Pred& pu, const Pred& pv) {
+      if (bound_of(pu, &bound) && bound_of(pv, &bound)) facts_.unions[f_add(p, u, v)] = {u, v};
+    };
     double r = 0;
     switch (fn) {
       case Fn::PNot:
@@ -488,8 +515,12 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
           r = implies(*px, *py) ? x : y;
         else if (py != nullptr && exclusive(*px, *py))
           r = 0;
-        else
+        else if (py != nullptr && exclusive(negated(*px), negated(*py))) {
+          r = f_sub(p, f_add(p, x, y), 1);
+          unite(f_sub(p, 1, x), f_sub(p, 1, y), *px, *py);
+        } else {
           r = f_mul(p, x, y);
+        }
         break;
       case Fn::POr:
         if (x == y)
@@ -498,10 +529,14 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
           r = 1;
         else if (py != nullptr && (implies(*px, *py) || implies(*py, *px)))
           r = implies(*px, *py) ? y : x;
-        else if (py != nullptr && exclusive(*px, *py))
+        else if (py != nullptr && exclusive(*px, *py)) {
           r = f_add(p, x, y);
-        else
+          unite(x, y, *px, *py);
+        } else if (py != nullptr && exclusive(negated(*px), negated(*py))) {
+          r = 1;
+        } else {
           r = f_sub(p, f_add(p, x, y), f_mul(p, x, y));
+        }
         break;
       default: {  // x + y - 2xy
         const double xy = f_mul(p, x, y);
@@ -512,11 +547,8 @@ void FieldDomain::logic(Fn fn, const Row& a, const Row& b, Row& out, uint32_t ma
     if (r == 0 || r == 1) return;
     if (both && py != nullptr) combine_preds(fn, *px, *py, r);
     if (fn == Fn::PNot && px != nullptr) {
-      const Pred n = *px;
-      if (n.kind == 1) facts_.preds[r] = {n.b, n.a, 2};
-      if (n.kind == 2) facts_.preds[r] = {n.b, n.a, 1};
-      if (n.kind == 3 || n.kind == 4)
-        facts_.preds[r] = {n.a, n.b, static_cast<uint8_t>(7 - n.kind)};
+      const Pred n = negated(*px);
+      if (n.kind != 0) facts_.preds[r] = n;
     }
   });
 }
@@ -564,28 +596,62 @@ bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool i
   return true;
 }
 
-void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row& b) {
+// (P or Q) ? x : y for P, Q that exclude each other: P ? x1 : Q ? x2 : y, where x1 and x2 are what
+// x is under P and under Q.
+bool FieldDomain::select_union(Ty type, double c, Pair x, Pair y, Pair* out) {
+  if (facts_.unions.size() == 0) return false;
+  const auto* known = facts_.unions.find(c);
+  if (known == nullptr) {
+    known = facts_.unions.find(f_sub(primes_.p, 1, c));
+    if (known == nullptr) return false;
+    std::swap(x, y);
+  }
+  const auto [p, q] = *known;
+  Pair x1 = x, x2 = x;
+  if (const Chosen* s = facts_.selects.find(x.v)) {
+    auto is = [&](double t) { return s->cond == t || s->cond == f_sub(primes_.p, 1, t); };
+    if (is(p) || is(q)) {
+      const bool straight = s->cond == p || s->cond == f_sub(primes_.p, 1, q);
+      x1 = straight ? s->x : s->y;
+      x2 = straight ? s->y : s->x;
+    }
+  }
+  *out = select1(type, {p, e_hash(p)}, x1, select1(type, {q, e_hash(q)}, x2, y));
+  return true;
+}
+
+// c ? x : y, one lane.
+FieldDomain::Pair FieldDomain::select1(Ty type, Pair cond, Pair x, Pair y) {
   const Modulus &mp = primes_.p, &mq = primes_.q;
-  Pair x{a.v[l], a.e[l]}, y{b.v[l], b.e[l]};
-  double c = p.v[l], ce = p.e[l];
-  auto set = [&](Pair r) { out.v[l] = r.v, out.e[l] = r.e; };
+  if (x.v == y.v) return x;
+  const double c = cond.v, ce = cond.e;
+  Pair split;
+  if (select_union(type, c, x, y, &split)) return split;
   const Pred* known = facts_.preds.find(c);
+  auto chosen = [&] {
+    return Pair{f_add(mp, y.v, f_mul(mp, c, f_sub(mp, x.v, y.v))),
+                f_add(mq, y.e, f_mul(mq, ce, f_sub(mq, x.e, y.e)))};
+  };
   if (known != nullptr && known->kind == 6) {
     const Pred pred = *known;
     Pair index;
-    if (x.v == pred.a && y.v == pred.b) return set(extremum_again(true, x, y));
-    if (x.v == pred.b && y.v == pred.a) return set(extremum_again(false, x, y));
+    if (x.v == pred.a && y.v == pred.b) return extremum_again(true, x, y);
+    if (x.v == pred.b && y.v == pred.a) return extremum_again(false, x, y);
     if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
-      return set(index);
+      return index;
   }
   if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
     const Pred pred = *known;
-    if (x.v == pred.a && y.v == pred.b) return set(extremum_again(true, x, y));
-    if (x.v == pred.b && y.v == pred.a) return set(extremum_again(false, x, y));
+    double truth = 0;
+    if (x.v == pred.a && y.v == pred.b) return extremum_again(true, x, y);
+    if (x.v == pred.b && y.v == pred.a) return extremum_again(false, x, y);
     Pair index;
+    const bool bounded = is_const(pred.a, &truth) || is_const(pred.b, &truth);
     // "a > b ? i : j": i is a's index (a running maximum), or b's (a running minimum).
-    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
-      return set(index);
+    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index)) {
+      if (bounded) facts_.selects[index.v] = {c, x, y};
+      return index;
+    }
     const double d = f_sub(mp, pred.a, pred.b);
     // x - y = k d with k a small rational: both arms meet at d = 0, so > and >= agree: y + k max(d,
     // 0).
@@ -597,25 +663,21 @@ void FieldDomain::select1(Row& out, int l, const Row& p, const Row& a, const Row
       const double kq = f_mul(mq, f_from_int(mq, num), f_inv(mq, f_from_int(mq, den)));
       // d's exponent image from the arms: (x.e - y.e) / k.
       const Pair r = relu1({d, f_mul(mq, f_sub(mq, x.e, y.e), f_inv(mq, kq))});
-      return set(add1(y, {f_mul(mp, k, r.v), f_mul(mq, kq, r.e)}));
+      return add1(y, {f_mul(mp, k, r.v), f_mul(mq, kq, r.e)});
     }
-    // softplus: x > threshold ? x : ln(1 + e^x), equal beyond the threshold up to rounding.
-    double threshold = 0;
-    const LogForm* log = facts_.logs.find(y.v);
-    if (log != nullptr && log->set && x.v == pred.a && is_const(pred.b, &threshold) &&
-        threshold >= 15 &&
-        log->arg == f_add(mp, 1, f_pow(mp, primes_.exp(f_mul(mq, x.e, f_inv(mq, log->c_q))), 1))) {
-      if (folds.empty())
-        folds.push_back("x > " + std::to_string(threshold) +
-                        " ? x : log(1 + exp(x)) = log(1 + exp(x))");
-      return set(y);
+    Pair folded;
+    if (bounded && fold_tail(pred, type, x, y, &folded)) return folded;
+    if (bounded) {
+      const Pair r = chosen();
+      facts_.selects[r.v] = {c, x, y};
+      return r;
     }
   }
-  set({f_add(mp, y.v, f_mul(mp, c, f_sub(mp, x.v, y.v))),
-       f_add(mq, y.e, f_mul(mq, ce, f_sub(mq, x.e, y.e)))});
+  return chosen();
 }
 
-void FieldDomain::select(const Row& p, const Row& a, const Row& b, Row& out, uint32_t mask) {
+void FieldDomain::select(Ty type, const Row& p, const Row& a, const Row& b, Row& out,
+                         uint32_t mask) {
   const Row cp = p, ca = a, cb = b;
   out.raw = out.pinf = out.ninf = out.undef = out.taint = out.lazy = 0;
   for_lanes(mask, [&](int l) {
@@ -639,7 +701,9 @@ void FieldDomain::select(const Row& p, const Row& a, const Row& b, Row& out, uin
       out.e[l] = e_hash(out.v[l]);
       return;
     }
-    select1(out, l, cp, ca, cb);
+    const Pair r = select1(type, {cp.v[l], cp.e[l]}, {ca.v[l], ca.e[l]}, {cb.v[l], cb.e[l]});
+    out.v[l] = r.v;
+    out.e[l] = r.e;
   });
 }
 
@@ -796,7 +860,7 @@ void FieldDomain::scatter(Store<FieldDomain>& store, const machine::IndexedOut& 
         apply(is_float(x.type) ? Fn::Add : Fn::IAdd, x.type, {}, &a, &b, nullptr, nullptr, sum, 1);
         a = sum;
       }
-      select(c, a, b, r, 1);
+      select(x.type, c, a, b, r, 1);
       store.store(x.buffer, e, cell(r, 0, x.type));
     }
   });

@@ -279,6 +279,53 @@ const std::vector<Law>& laws() {
          return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(2)), X(b), b.op(Fn::Log1p, ex(b, X(b))));
        },
        [](B& b) { return b.op(Fn::Log1p, ex(b, X(b))); }},
+      {"a guard of mish", true,
+       [](B& b) {
+         const Row e = ex(b, X(b)), n = b.op(Fn::Mul, e, add(b, e, b.num(2)));
+         const Row r = b.op(Fn::Mul, X(b), div_(b, n, add(b, n, b.num(2))));
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(20)), X(b), r);
+       },
+       [](B& b) { return b.op(Fn::Mul, X(b), b.op(Fn::Tanh, b.op(Fn::Log1p, ex(b, X(b))))); }},
+      {"a guard of mish that turns too early", false,
+       [](B& b) {
+         const Row e = ex(b, X(b)), n = b.op(Fn::Mul, e, add(b, e, b.num(2)));
+         const Row r = b.op(Fn::Mul, X(b), div_(b, n, add(b, n, b.num(2))));
+         return b.op(Fn::Select, b.op(Fn::Gt, X(b), b.num(8)), X(b), r);
+       },
+       [](B& b) { return b.op(Fn::Mul, X(b), b.op(Fn::Tanh, b.op(Fn::Log1p, ex(b, X(b))))); }},
+      {"tanh between guards", true,
+       [](B& b) {
+         const Row high = b.op(Fn::Gt, X(b), b.num(10)), low = b.op(Fn::Lt, X(b), b.num(-10));
+         const Row any = b.apply(Fn::POr, Ty::Pred, high, low, low);
+         return b.op(Fn::Select, any, b.op(Fn::Select, high, b.num(1), b.num(-1)),
+                     b.op(Fn::Tanh, X(b)));
+       },
+       [](B& b) { return b.op(Fn::Tanh, X(b)); }},
+      {"tanh between guards of the wrong signs", false,
+       [](B& b) {
+         const Row high = b.op(Fn::Gt, X(b), b.num(10)), low = b.op(Fn::Lt, X(b), b.num(-10));
+         const Row any = b.apply(Fn::POr, Ty::Pred, high, low, low);
+         return b.op(Fn::Select, any, b.op(Fn::Select, high, b.num(-1), b.num(1)),
+                     b.op(Fn::Tanh, X(b)));
+       },
+       [](B& b) { return b.op(Fn::Tanh, X(b)); }},
+      {"a guard on the side that it does not hold for", false,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Lt, X(b), b.num(20)), b.num(1), b.op(Fn::Tanh, X(b)));
+       },
+       [](B& b) { return b.op(Fn::Tanh, X(b)); }},
+      {"a small exponential for a logarithm", true,
+       [](B& b) {
+         return b.op(Fn::Select, b.op(Fn::Lt, X(b), b.num(-20)), ex(b, X(b)),
+                     b.op(Fn::Log1p, ex(b, X(b))));
+       },
+       [](B& b) { return b.op(Fn::Log1p, ex(b, X(b))); }},
+      {"sigmoid that becomes 0", false,
+       [](B& b) {
+         const Row s = div_(b, b.num(1), add(b, b.num(1), ex(b, sub(b, b.num(0), X(b)))));
+         return b.op(Fn::Select, b.op(Fn::Lt, X(b), b.num(-30)), b.num(0), s);
+       },
+       [](B& b) { return div_(b, b.num(1), add(b, b.num(1), ex(b, sub(b, b.num(0), X(b))))); }},
       {"nested exponential", true,
        [](B& b) { return ex(b, div_(b, ex(b, X(b)), add(b, ex(b, X(b)), ex(b, Y(b))))); },
        [](B& b) {
