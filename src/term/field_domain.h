@@ -131,9 +131,10 @@ class FieldDomain {
   };
   struct Pred {
     double a = 0, b = 0;
-    // 1: a > b; 2: a >= b; 3: a == b; 4: a != b; 5: a == b and i < j; 6: a > b, or a == b and i < j
+    // 1: a > b; 2: a >= b; 3: a == b; 4: a != b; 5: a == b and i < j; 6: a > b, or a == b and i <
+    // j; 7: a >= b and i < j
     uint8_t kind = 0;
-    double i = 0, j = 0;  // kinds 1, 2: e images of a, b; kinds 5, 6: images of the indices
+    double i = 0, j = 0;  // kinds 1, 2: e images of a, b; 5 to 7: images of the indices
   };
   // An index that was chosen together with the value it belongs to: the set of (value, index)
   // pairs.
@@ -141,7 +142,8 @@ class FieldDomain {
     double value = 0;       // image of the extremum over the set
     double lo = 0, hi = 0;  // smallest and largest index
     bool is_max = true, set = false;
-    double truth = -1;  // the indices are 1 and 0: the predicate itself
+    double truth = -1;                       // the indices are 1 and 0: the predicate itself
+    double other_value = -1, other_set = 0;  // as an index of the other extremum: value, image
   };
   bool compare_truth(Fn fn, double a, double b, Row& out, int l);
   bool compare_index(Fn fn, double a, double b, Row& out, int l);
@@ -154,7 +156,8 @@ class FieldDomain {
   bool implies(const Pred& x, const Pred& y);
   static Pred negated(const Pred& p);
   void combine_preds(Fn fn, Pred a, Pred b, double result);
-  bool arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out);
+  bool arg_set(const Pred& p, Pair x, Pair y, bool is_max, ArgForm* out, double* joined);
+  bool arg_select(const Pred& p, double truth, Pair x, Pair y, Pair* out);
   bool arg_form(double index, double value, bool is_max, ArgForm* out, double* set_image);
   struct IntForm {  // scale * symbol + shift, symbol in [lo, hi)
     Pair symbol;
@@ -208,6 +211,7 @@ class FieldDomain {
   void fix_special(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   void log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair select1(Ty type, Pair cond, Pair x, Pair y);
+  void select_truth(const Row& p, const Row& a, const Row& b, Row& out, int l);
   bool select_union(Ty type, double c, Pair x, Pair y, Pair* out);
   bool is_tail(Pair w, double at, Pair f, Pair g, double half_unit, const char** name);
   bool fold_tail(const Pred& pred, Ty type, Pair x, Pair y, Pair* out);

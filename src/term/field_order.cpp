@@ -245,16 +245,19 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   uint32_t fresh = 0;  // lanes whose predicate is new
   double va = 0, vb = 0;
   bool ka = false, kb = false;
+  auto sentinel = [&](double image) {
+    for (const double low : {neg_max_f32_, neg_max_f64_})
+      if (image == low || image == p.p - low) return image == low ? -1 : 1;
+    return 0;
+  };
   auto numeric = [&](int l,
                      double* value) {  // of a lane whose order against finite values is known
     if ((ca.pinf >> l) & 1 || (cb.ninf >> l) & 1) return *value = 1, true;
     if ((ca.ninf >> l) & 1 || (cb.pinf >> l) & 1) return *value = -1, true;
     if (ka && kb) return *value = va - vb, true;
-    // Finite values lie above -FLT_MAX: a sentinel of that size decides the comparison.
-    if (kb && (std::fabs(vb) == FLT_MAX || std::fabs(vb) == DBL_MAX))
-      return *value = vb < 0 ? 1 : -1, true;
-    if (ka && (std::fabs(va) == FLT_MAX || std::fabs(va) == DBL_MAX))
-      return *value = va < 0 ? -1 : 1, true;
+    // Finite values lie between -FLT_MAX and FLT_MAX: a sentinel of that size decides the order.
+    const int high = sentinel(ca.v[l]), low = sentinel(cb.v[l]);
+    if (high != 0 || low != 0) return *value = high != 0 ? high : -low, true;
     return false;
   };
   for_lanes(mask, [&](int l) {
@@ -463,9 +466,16 @@ FieldDomain::Pred FieldDomain::negated(const Pred& p) {
 // a == b and i < j; a > b or (a == b and i < j): the lexicographic order of (value, index) pairs.
 void FieldDomain::combine_preds(Fn fn, Pred a, Pred b, double result) {
   if (fn == Fn::PAnd) {
-    if (a.kind != 3) std::swap(a, b);
-    if (a.kind != 3 || b.kind != 1) return;
-    facts_.preds[result] = {a.a, a.b, 5, b.b, b.a};  // b.a > b.b: the index b.b is the smaller
+    // Of two orders that of the indices is the one with a number, or of chosen indices.
+    auto is_index = [&](const Pred& p) {
+      double k = 0;
+      return p.kind == 1 && (facts_.arg_forms.find(p.a) != nullptr || is_const(p.a, &k)) &&
+             (facts_.arg_forms.find(p.b) != nullptr || is_const(p.b, &k));
+    };
+    if (a.kind != 3 && a.kind != 2) std::swap(a, b);
+    if ((a.kind != 3 && a.kind != 2) || b.kind != 1 || (a.kind == 2 && !is_index(b))) return;
+    // b.a > b.b: the index b.b is the smaller.
+    facts_.preds[result] = {a.a, a.b, static_cast<uint8_t>(a.kind == 3 ? 5 : 7), b.b, b.a};
     return;
   }
   if (a.kind != 1) std::swap(a, b);
@@ -473,8 +483,9 @@ void FieldDomain::combine_preds(Fn fn, Pred a, Pred b, double result) {
     facts_.preds[result] = {a.a, a.b, 2, a.i, a.j};
     return;
   }
-  if (a.kind != 1 || b.kind != 5) return;
-  const bool straight = a.a == b.a && a.b == b.b, crossed = a.a == b.b && a.b == b.a;
+  if (a.kind != 1 || (b.kind != 5 && b.kind != 7)) return;
+  const bool straight = a.a == b.a && a.b == b.b;
+  const bool crossed = b.kind == 5 && a.a == b.b && a.b == b.a;
   if (!straight && !crossed) return;
   facts_.preds[result] = {a.a, a.b, 6, b.i, b.j};
 }
@@ -561,6 +572,11 @@ bool FieldDomain::arg_form(double index, double value, bool is_max, ArgForm* out
       *set_image = index;
       return true;
     }
+    if (known->other_value == value && known->is_max != is_max) {
+      *out = *known;
+      *set_image = known->other_set;
+      return true;
+    }
   }
   double k = 0;
   if (!is_const(index, &k)) return false;
@@ -574,7 +590,8 @@ bool FieldDomain::arg_form(double index, double value, bool is_max, ArgForm* out
 // The (value, index) lemma: a step "better ? i : j" on the predicate that compares the values is
 // the lexicographic extremum of the two sets of pairs, if ties go to the smaller index: by an
 // explicit tie rule, or because the indices of the side that keeps ties are all smaller.
-bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool is_max, Pair* out) {
+bool FieldDomain::arg_set(const Pred& p, Pair x, Pair y, bool is_max, ArgForm* out,
+                          double* joined) {
   ArgForm fx, fy;
   double sx = 0, sy = 0;
   // x belongs to the first operand of the predicate where it holds, y to the second.
@@ -583,13 +600,24 @@ bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, bool i
   const bool strict = p.kind == 1, loose = p.kind == 2,
              lex = p.kind == 6 && p.i == x.v && p.j == y.v;
   if (strict ? !(fy.hi < fx.lo) : loose ? !(fx.hi < fy.lo) : !lex) return false;
-  const double joined = facts_.args.join(sx, sy).image;
-  ArgForm f;
-  f.value = extremum_again(is_max, pair_of(vx), pair_of(vy)).v;
-  f.lo = std::min(fx.lo, fy.lo);
-  f.hi = std::max(fx.hi, fy.hi);
-  f.is_max = is_max;
-  f.set = true;
+  *joined = facts_.args.join(sx, sy).image;
+  *out = {extremum_again(is_max, pair_of(vx), pair_of(vy)).v, std::min(fx.lo, fy.lo),
+          std::max(fx.hi, fy.hi), is_max, true};
+  return true;
+}
+
+// "a > b ? i : j" for numbers i and j: the index of the larger one of (a, i), (b, j), and of the
+// smaller one of (b, i), (a, j). Which is meant shows in what it is compared with later.
+bool FieldDomain::arg_select(const Pred& p, double truth, Pair x, Pair y, Pair* out) {
+  ArgForm f, other;
+  double joined = 0, other_set = 0, k = 0;
+  const bool is_max = arg_set(p, x, y, true, &f, &joined);
+  if (!is_max && !arg_set(p, x, y, false, &f, &joined)) return false;
+  if (is_max && is_const(x.v, &k) && is_const(y.v, &k) &&
+      arg_set(p, x, y, false, &other, &other_set)) {
+    f.other_value = other.value;
+    f.other_set = other_set;
+  }
   if (x.v == 1 && y.v == 0) f.truth = truth;
   facts_.arg_forms[joined] = f;
   *out = {joined, e_hash(joined)};
@@ -637,8 +665,7 @@ FieldDomain::Pair FieldDomain::select1(Ty type, Pair cond, Pair x, Pair y) {
     Pair index;
     if (x.v == pred.a && y.v == pred.b) return extremum_again(true, x, y);
     if (x.v == pred.b && y.v == pred.a) return extremum_again(false, x, y);
-    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index))
-      return index;
+    if (arg_select(pred, c, x, y, &index)) return index;
   }
   if (known != nullptr && (known->kind == 1 || known->kind == 2)) {
     const Pred pred = *known;
@@ -648,7 +675,7 @@ FieldDomain::Pair FieldDomain::select1(Ty type, Pair cond, Pair x, Pair y) {
     Pair index;
     const bool bounded = is_const(pred.a, &truth) || is_const(pred.b, &truth);
     // "a > b ? i : j": i is a's index (a running maximum), or b's (a running minimum).
-    if (arg_select(pred, c, x, y, true, &index) || arg_select(pred, c, x, y, false, &index)) {
+    if (arg_select(pred, c, x, y, &index)) {
       if (bounded) facts_.selects[index.v] = {c, x, y};
       return index;
     }
@@ -676,6 +703,18 @@ FieldDomain::Pair FieldDomain::select1(Ty type, Pair cond, Pair x, Pair y) {
   return chosen();
 }
 
+// p ? 1 : b is p or b; p ? 0 : b, p ? a : 1 and p ? a : 0 likewise.
+void FieldDomain::select_truth(const Row& p, const Row& a, const Row& b, Row& out, int l) {
+  const uint32_t bit = 1u << l;
+  const bool first = a.v[l] == 0 || a.v[l] == 1;
+  const bool negate = first ? a.v[l] == 0 : b.v[l] == 1;
+  Row c = p, r;
+  if (negate) logic(Fn::PNot, p, p, c, bit);
+  const bool all = first ? negate : !negate;
+  logic(all ? Fn::PAnd : Fn::POr, c, first ? b : a, r, bit);
+  copy_lane(r, l, out, l);
+}
+
 void FieldDomain::select(Ty type, const Row& p, const Row& a, const Row& b, Row& out,
                          uint32_t mask) {
   const Row cp = p, ca = a, cb = b;
@@ -688,6 +727,10 @@ void FieldDomain::select(Ty type, const Row& p, const Row& a, const Row& b, Row&
       copy_lane(cp.v[l] == 0 ? cb : ca, l, out, l);
       return;
     }
+    auto is_truth = [](double v) { return v == 0 || v == 1; };
+    if (type == Ty::Pred && ((cp.undef | ca.undef | cb.undef) & bit) == 0 &&
+        (is_truth(ca.v[l]) || is_truth(cb.v[l])))
+      return select_truth(cp, ca, cb, out, l);
     const uint32_t infinite = (ca.pinf | ca.ninf | cb.pinf | cb.ninf) & bit;
     out.undef |= (cp.undef | ca.undef | cb.undef) & bit;
     out.taint |= (ca.taint | cb.taint) & bit;
