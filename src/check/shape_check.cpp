@@ -76,7 +76,7 @@ Status ShapeCheck::body() {
   dims.insert(dims.end(), candidate_.dims.begin(), candidate_.dims.end());
   snapper_.emplace(dims);
   const int64_t limit = given_ ? 4096 : 16384;
-  ASSAY_TRY(const LocationPlan where, locations(limit));
+  ASSAY_TRY(LocationPlan where, locations(limit));
   if (too_large(where)) {
     ASSAY_TRY(const bool done, with_lemmas(where));
     if (done) return {};

@@ -83,7 +83,7 @@ class ShapeCheck {
   // shape_images.cpp: images of all locations, by parts, with merged selects, behind lemmas, or
   // runs where no formula can be made
   void run_without_trace(const LocationPlan& where, Diag& stop);
-  Result<ImageDiff> images(const std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan);
+  Result<ImageDiff> images(std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan);
   Result<ImageDiff> images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
                               Plan& c_plan, Plan& r_plan);
   void compare_merged(const Plan& c_plan, const Plan& r_plan, ImageDiff& diff);

@@ -2,7 +2,9 @@
 // can be made.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
+#include <unordered_set>
 
 #include "check/concrete.h"
 #include "check/lemma_refute.h"
@@ -15,6 +17,32 @@ namespace {
 
 // Warp instructions and rows of nests up to which a program of several steps is evaluated as it is.
 constexpr uint64_t kDirect = 8'000'000;
+constexpr size_t kLeastParts = 8;
+
+// The first, then ever closer to all of them; the last one at the end.
+std::vector<size_t> spread_order(size_t n) {
+  std::vector<size_t> out;
+  size_t top = 1;
+  while (top < n) top *= 2;
+  for (size_t step = top; step >= 1; step /= 2)
+    for (size_t k = 0; k + 1 < n; k += step)
+      if (step == top || k % (2 * step) != 0) out.push_back(k);
+  out.push_back(n - 1);
+  return out;
+}
+
+// Positions of parts that were not compared.
+void leave_out(const Parts& split, const std::vector<size_t>& parts,
+               std::vector<Positions>& positions) {
+  for (size_t k = 0; k < positions.size(); ++k) {
+    std::unordered_set<int64_t> gone;
+    for (const size_t part : parts)
+      gone.insert(split.parts[part][k].begin(), split.parts[part][k].end());
+    Positions& all = positions[k];
+    all.erase(std::remove_if(all.begin(), all.end(), [&](int64_t p) { return gone.count(p) != 0; }),
+              all.end());
+  }
+}
 
 }  // namespace
 
@@ -45,18 +73,25 @@ void ShapeCheck::run_without_trace(const LocationPlan& where, Diag& stop) {
 
 // Images at all locations, while hazards are looked for. CTAs of one launch are traced and
 // compared one after the other where they are large, so that memory does not grow with their
-// number. Leaves the plans of all locations; where nothing more asks for them, of the last
-// CTA alone.
-Result<ImageDiff> ShapeCheck::images(const std::vector<Positions>& positions, Plan& c_plan,
+// number; those for which half of the time does not suffice are left out of the positions. Leaves
+// the plans of all locations; where nothing more asks for them, of the last CTA alone.
+Result<ImageDiff> ShapeCheck::images(std::vector<Positions>& positions, Plan& c_plan,
                                      Plan& r_plan) {
+  const auto half = Clock::now() + (budget_.deadline - Clock::now()) / 2;
   const Parts split = dual_ ? Parts{{positions}, {}} : by_cta(candidate_, pairs_, positions);
   const auto watch = [&](size_t step, const std::vector<uint32_t>& ctas) {
     defects_[0].start_hazards(step, split.ctas.empty() ? ctas : split.ctas, options_.jobs > 1);
   };
-  ASSAY_TRY(ImageDiff diff, images_of(split.parts[0], watch, c_plan, r_plan));
+  const std::vector<size_t> order = spread_order(split.parts.size());
+  ASSAY_TRY(ImageDiff diff, images_of(split.parts[order[0]], watch, c_plan, r_plan));
   if (settled_) return diff;
-  for (size_t k = 1; k < split.parts.size(); ++k) {
-    ASSAY_TRY(const ImageDiff more, images_of(split.parts[k], {}, c_plan, r_plan));
+  for (size_t k = 1; k < order.size(); ++k) {
+    const bool last = k + 1 == order.size();
+    if (Clock::now() > half && k >= kLeastParts && !last) {
+      leave_out(split, {order.begin() + static_cast<ptrdiff_t>(k), order.end() - 1}, positions);
+      k = order.size() - 1;
+    }
+    ASSAY_TRY(const ImageDiff more, images_of(split.parts[order[k]], {}, c_plan, r_plan));
     diff.append(more);
   }
   ASSAY_CHECK(defects_[0].hazards());
