@@ -26,9 +26,10 @@ struct CtaClass {
 
 // Classes of the CTAs that write elements [first, first + count) of a buffer. Of one class are CTAs
 // whose traces, of what these elements need, are the same instruction by instruction (constants and
-// lanes too) up to one shift for each buffer. All CTAs of the list are traced. Errors: Limit (past
-// `until`, or more than a few classes), Unsupported (atomics, stores at data-dependent addresses,
-// other launches' errors).
+// lanes too) up to one shift for each buffer. All CTAs of the list are traced, but for those of
+// runs that are shown to be alike otherwise (machine/affine.h). Errors: Limit (past `until`, or
+// more than a few classes), Unsupported (atomics, stores at data-dependent addresses, other
+// launches' errors).
 Result<std::vector<CtaClass>> cta_classes(const PreparedLaunch& launch,
                                           const std::vector<uint32_t>& ctas, int buffer,
                                           int64_t first, int64_t count, int jobs,

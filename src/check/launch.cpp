@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "machine/affine.h"
 #include "machine/flow.h"
 #include "machine/run.h"
 #include "ptx/module.h"
@@ -158,6 +159,12 @@ class Launcher : public PreparedLaunch {
     auto made = machine::run_trace(semantic_, spec, env_, range);
     if (made) note_traps(*made);
     return made;
+  }
+  std::array<uint32_t, 3> grid() const override { return spec_.constants.grid; }
+  Result<uint64_t> ctas_alike(uint32_t first, uint32_t axis, uint64_t count) const override {
+    machine::Launch spec = spec_;
+    spec.step_limit = kTraceLimit;
+    return machine::ctas_alike(semantic_, spec, env_, first, axis, count);
   }
   TrapSites traps() const override {
     const std::lock_guard<std::mutex> hold(traps_lock_);

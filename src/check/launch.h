@@ -1,6 +1,7 @@
 #pragma once
 // The check's view of a launch step: coverage of its stores, traces of chosen CTAs, hazards. The
 // only place in src/check that calls the virtual GPU.
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ class PreparedLaunch {
   virtual Result<uint64_t> cta_cost() = 0;
   // One CTA's, anew: not kept. Calls from several threads do not disturb each other.
   virtual Result<machine::Trace> trace_one(uint32_t cta) const = 0;
+  virtual std::array<uint32_t, 3> grid() const = 0;
+  // machine::ctas_alike, of what is traced.
+  virtual Result<uint64_t> ctas_alike(uint32_t first, uint32_t axis, uint64_t count) const = 0;
   // Races, bounds, initialisation: the real build's skeleton on these CTAs.
   virtual Status hazards(const std::vector<uint32_t>& ctas, std::vector<Finding>& findings,
                          std::vector<LocationResult>& refutations) = 0;
