@@ -237,9 +237,58 @@ bool BitMemory::load_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs&
   return true;
 }
 
+// The memory of a single lane: of kernels that one thread of a warp runs. step: from one element to
+// the next. Null: none, or bounds, alignment or the observer have a say.
+uint8_t* BitMemory::lane_pointer(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
+                                 uint32_t l, bool store, uint32_t* step) {
+  const uint32_t n = bytes(op.type), total = n * op.vec;
+  const uint64_t x = a.addr[l];
+  if (observer_ || (x & (total - 1))) return nullptr;
+  *step = n;
+  if (a.space != Space::Local) return block_pointer(cta, a, x, total, store);
+  if (n > 4 || x + total > k_.local_bytes || x + total < x) return nullptr;
+  *step = 128;  // words: of smaller elements there is one alone
+  if (n < 4 && op.vec != 1) return nullptr;
+  return cta.local[w.id].data() + (x / 4 * 32 + l) * 4 + x % 4;
+}
+
+bool BitMemory::load_lane(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t l) {
+  uint32_t step = 0;
+  const uint8_t* p = lane_pointer(cta, w, op, a, l, false, &step);
+  if (!p) return false;
+  for (uint32_t e = 0; e < op.vec; ++e) {
+    const RegRef d = k_.vecs[op.vecs + e];
+    if (!d) continue;
+    const RegInfo& info = k_.regs[d.id];
+    const uint64_t v = extend(get(p + e * step, bytes(op.type)), op.type);
+    if (info.file == RegFile::Double) {
+      w.reg64(d)[l] = v;
+    } else {
+      const uint32_t width = bits(info.type);
+      w.reg(d)[l] = static_cast<uint32_t>(v) & (width >= 32 ? ~0u : (1u << width) - 1);
+    }
+  }
+  return true;
+}
+
+bool BitMemory::store_lane(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t l) {
+  uint32_t step = 0;
+  uint8_t* p = lane_pointer(cta, w, op, a, l, true, &step);
+  if (!p) return false;
+  for (uint32_t e = 0; e < op.vec; ++e) {
+    const RegRef s = k_.vecs[op.vecs + e];
+    const bool wide = k_.regs[s.id].file == RegFile::Double;
+    put(p + e * step, wide ? w.reg64(s)[l] : w.reg(s)[l], bytes(op.type));
+  }
+  return true;
+}
+
 void BitMemory::load(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                      bool all) {
   uint32_t n = bytes(op.type);
+  if (std::has_single_bit(mask) &&
+      load_lane(cta, w, op, a, static_cast<uint32_t>(std::countr_zero(mask))))
+    return;
   if (mask == ~0u && !observer_ && load_fast(cta, w, op, a)) return;
   uint32_t ok = admit(cta, w, op, a, mask, AccessKind::Read, n * op.vec);
   uint8_t* p[32];
@@ -298,6 +347,9 @@ bool BitMemory::store_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs
 
 void BitMemory::store(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask) {
   uint32_t n = bytes(op.type);
+  if (std::has_single_bit(mask) &&
+      store_lane(cta, w, op, a, static_cast<uint32_t>(std::countr_zero(mask))))
+    return;
   if (mask == ~0u && !observer_ && store_fast(cta, w, op, a)) return;
   uint32_t ok = admit(cta, w, op, a, mask, AccessKind::Write, n * op.vec);
   uint8_t* p[32];
