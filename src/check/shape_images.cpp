@@ -95,7 +95,7 @@ Result<ImageDiff> ShapeCheck::images(std::vector<Positions>& positions, Plan& c_
     diff.append(more);
   }
   ASSAY_CHECK(defects_[0].hazards());
-  if (dual_) ASSAY_CHECK(hazards_of(1, r_plan));
+  if (dual_) ASSAY_CHECK(defects_[1].hazards());
   budget_.lap("hazards");
   if (split.parts.size() == 1 || (diff.extra.empty() && !defects_[0].undecided())) return diff;
   return images_of(positions, {}, c_plan, r_plan);
@@ -104,9 +104,15 @@ Result<ImageDiff> ShapeCheck::images(std::vector<Positions>& positions, Plan& c_
 Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions,
                                         const BeforeTrace& watch, Plan& c_plan, Plan& r_plan) {
   c_plan = {}, r_plan = {};  // memory
+  BeforeTrace watch_reference;
+  if (dual_ && watch)
+    watch_reference = [&](size_t step, const std::vector<uint32_t>& ctas) {
+      defects_[1].start_hazards(step, ctas, options_.jobs > 1);
+    };
   auto reference_plan =
-      std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred,
-                 [&] { return make_plan(reference_, wants_of(pairs_, positions, false)); });
+      std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&] {
+        return make_plan(reference_, wants_of(pairs_, positions, false), false, watch_reference);
+      });
   ASSAY_TRY(c_plan, make_plan(candidate_, wants_of(pairs_, positions, true), false, watch));
   budget_.lap("trace");
   ASSAY_TRY(r_plan, reference_plan.get());
@@ -117,6 +123,7 @@ Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions,
   boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
   if (watch && unlike_work(c_plan, r_plan)) {
     ASSAY_CHECK(defects_[0].hazards());  // they and plans of single elements read one coverage
+    if (dual_) ASSAY_CHECK(defects_[1].hazards());
     settled_ = refuted_at_once(positions);
     if (settled_) return ImageDiff{};
   }

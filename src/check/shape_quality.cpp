@@ -1,7 +1,9 @@
 // What is looked at beside a proof: definedness, rounding and special values, the real build.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <future>
 
 #include "check/quality.h"
@@ -73,15 +75,20 @@ void ShapeCheck::quality(const ImageDiff& diff) {
     const QualityRequest request{
         {candidate_, cones->c_plan, reference_, cones->r_plan, pairs_[k], position, snapper, until},
         options_.seed};
-    auto beside =
-        std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, [&request] {
-          std::vector<Finding> found;
-          accuracy_findings(request, found);
-          special_value_findings(request, found);
-          return found;
-        });
-    cross_check(cones->c_plan, cones->r_plan, k, position);
-    for (Finding& f : beside.get()) verdict_.findings.push_back(std::move(f));
+    std::vector<Finding> rounding, special;
+    const std::vector<std::function<void()>> looks = {
+        [&] { accuracy_findings(request, rounding); },
+        [&] { cross_check(cones->c_plan, cones->r_plan, k, position); },
+        [&] { special_value_findings(request, special); }};
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      for (size_t j = next++; j < looks.size(); j = next++) looks[j]();
+    };
+    auto beside = std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, work);
+    work();
+    beside.get();
+    for (std::vector<Finding>* found : {&rounding, &special})
+      std::move(found->begin(), found->end(), std::back_inserter(verdict_.findings));
   }
 }
 
