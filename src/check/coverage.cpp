@@ -35,6 +35,23 @@ void WriterMap::shared(int64_t element, uint32_t cta) {
   if (list.empty() || list.back() != cta) list.push_back(cta);
 }
 
+namespace {
+
+// Sixteen words at once, without a way out among them.
+bool all_are(const uint32_t* words, int64_t count, uint32_t value) {
+  int64_t k = 0;
+  for (; k + 16 <= count; k += 16) {
+    uint32_t other = 0;
+    for (int j = 0; j < 16; ++j) other |= words[k + j] ^ value;
+    if (other != 0) return false;
+  }
+  for (; k < count; ++k)
+    if (words[k] != value) return false;
+  return true;
+}
+
+}  // namespace
+
 void WriterMap::write_page(Page& page, int64_t base, int64_t from, int64_t to, uint32_t cta) {
   const uint32_t mine = cta + 1;
   if (page.words == nullptr) {
@@ -49,7 +66,7 @@ void WriterMap::write_page(Page& page, int64_t base, int64_t from, int64_t to, u
   }
   uint32_t* const words = page.words.get();
   bool one = true;
-  if (std::all_of(words + from, words + to, [](uint32_t w) { return w == 0; })) {
+  if (all_are(words + from, to - from, 0)) {
     std::fill(words + from, words + to, mine);
     page.count += static_cast<int32_t>(to - from);
     written_ += to - from;
@@ -67,8 +84,7 @@ void WriterMap::write_page(Page& page, int64_t base, int64_t from, int64_t to, u
     }
   }
   if (!one || page.count != kPage || page.words[0] != mine || page.words[kPage - 1] != mine) return;
-  for (int64_t k = 0; k < kPage; ++k)
-    if (page.words[static_cast<size_t>(k)] != mine) return;
+  if (!all_are(words, kPage, mine)) return;
   page.one = mine;
   page.words.reset();
   --dense_;
@@ -96,6 +112,11 @@ class StoreObserver : public machine::Observer {
   uint32_t access(const WarpAccess& a) override {
     if (a.space != machine::MemSpace::Global || a.kind == machine::AccessKind::Read) return a.mask;
     // Lanes that write one run of bytes are one entry.
+    if (a.mask == ~0u &&
+        machine::lanes().shape(a.addr, a.bytes) == machine::AddrShape::Contiguous) {
+      store(a, a.addr[0], uint64_t{32} * a.bytes);
+      return a.mask;
+    }
     uint64_t begin = 0, bytes = 0;
     for (uint32_t m = a.mask; m != 0; m &= m - 1) {
       const uint64_t address = a.addr[__builtin_ctz(m)];

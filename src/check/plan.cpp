@@ -105,10 +105,16 @@ Status plan_launch(PreparedLaunch& launch, const PlanRequest& request,
   lp.ctas.assign(ctas.begin(), ctas.end());
   before(lp.ctas);
   ASSAY_TRY(lp.trace, launch.trace(lp.ctas, request.descending));
+  int buffer_at = -1;
+  std::optional<ElemSet::Cursor> wanted;  // of that buffer
   lp.marks = term::mark_lanes(*lp.trace, [&](int buffer, int64_t e) {
-    auto it = want.find(buffer);
-    if (it == want.end()) return false;
-    return e < 0 || it->second.contains(e);
+    if (buffer != buffer_at) {
+      const auto it = want.find(buffer);
+      buffer_at = buffer;
+      wanted.reset();
+      if (it != want.end()) wanted.emplace(it->second);
+    }
+    return wanted && (e < 0 || wanted->contains(e));
   });
   Wants stored;
   for (uint32_t k : lp.marks.stores) {

@@ -83,14 +83,15 @@ struct LookupPayload {
 };
 
 // What the CTA leaves in global memory. Stores are final contents: one entry an element.
-struct StoreOut {
-  int buffer = -1;
+struct StoreOut {  // in this order: there may be millions
   int64_t element = 0;  // in units of type
-  Ty type = Ty::F32;
+  int buffer = -1;
   NodeId node = kNoNode;
-  uint8_t lane = 0;
   uint32_t pc = 0;
+  Ty type = Ty::F32;
+  uint8_t lane = 0;
 };
+static_assert(sizeof(StoreOut) == 24);
 enum class AtomKind : uint8_t { Add, Min, Max, And, Or, Xor, Exch, Cas, Inc, Dec };
 struct AtomOut {  // an unused-result atomic: folded into the buffer in any order
   int buffer = -1;

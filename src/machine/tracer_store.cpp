@@ -270,7 +270,12 @@ void Tracer::emit_page(uint64_t number, CellPage& page) {
       out.node = node_of(v, out.type, &out.lane);
       b_.trace.stores.push_back(out);
     };
-    if (es == 4) {
+    if (es == 4 && tag_kind(t) == CellKind::Word && b_.type_of(tag_node(t)) == out.type) {
+      out.element = static_cast<int64_t>((addr - area->base) / 4);
+      out.node = tag_node(t);
+      out.lane = tag_lane(t);
+      b_.trace.stores.push_back(out);
+    } else if (es == 4) {
       emit(addr, read_value(global_, Space::Global, addr, 4, 0));
     } else if (es == 8) {
       uint64_t at = addr - (addr - area->base) % 8;

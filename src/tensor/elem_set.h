@@ -32,6 +32,8 @@ class ElemSet {
   // first, first + stride, ...: `count` elements; stride may be 0 or negative.
   void insert_range(int64_t first, int64_t count, int64_t stride = 1);
   bool contains(int64_t element) const;
+  // contains() of many elements that lie near one another, while the set does not change.
+  class Cursor;
   int64_t count() const { return count_; }
   bool empty() const { return count_ == 0; }
   void clear();
@@ -78,6 +80,26 @@ class ElemSet {
   int64_t count_ = 0;
   Page* last_ = nullptr;  // cache of page()
   int64_t last_number_ = 0;
+};
+
+class ElemSet::Cursor {
+ public:
+  explicit Cursor(const ElemSet& set) : set_(&set) {}
+  bool contains(int64_t element) {
+    const int64_t number = element >> kPageBits;
+    if (number != number_) {
+      number_ = number;
+      page_ = set_->find(number);
+    }
+    if (page_ == nullptr) return false;
+    const auto bit = static_cast<int>(element & (kPage - 1));
+    return ((word(*page_, bit >> 6) >> (bit & 63)) & 1) != 0;
+  }
+
+ private:
+  const ElemSet* set_;
+  int64_t number_ = INT64_MIN;  // of no element
+  const Page* page_ = nullptr;
 };
 
 template <class F>

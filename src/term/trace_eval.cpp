@@ -118,7 +118,12 @@ void marked_reads(const machine::Trace& t, const Marks& m, const ReadFn& read) {
     const NodeKind kind = t.ops[n.op].kind;
     if (kind == NodeKind::Input) {
       const auto& p = t.inputs[n.a];
-      for (uint32_t rest = m.live.lanes(id); rest != 0; rest &= rest - 1) {
+      const uint32_t lanes = m.live.lanes(id);
+      if (lanes == ~0u && p.elements.empty() && p.stride == 1 && p.first >= 0) {
+        read(p.buffer, p.type, p.first, machine::kLanes);
+        continue;
+      }
+      for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
         const int l = __builtin_ctz(rest);
         const int64_t e =
             p.elements.empty() ? p.first + l * p.stride : p.elements[static_cast<size_t>(l)];

@@ -99,5 +99,15 @@ TEST(ElemSet, NegativeElementsAndCopies) {
   EXPECT_EQ(s.count(), 21);
 }
 
+TEST(ElemSet, CursorFindsWhatTheSetContains) {
+  ElemSet set;
+  set.insert_range(4090, 20);        // over the end of a page
+  set.insert_range(3 * 4096, 4096);  // a full page
+  set.insert(-5);
+  ElemSet::Cursor cursor(set);
+  for (const int64_t e : {-5, -6, 0, 4089, 4090, 4096, 4109, 4110, 12287, 12288, 16383, 16384, -5})
+    EXPECT_EQ(cursor.contains(e), set.contains(e)) << e;
+}
+
 }  // namespace
 }  // namespace assay::tensor

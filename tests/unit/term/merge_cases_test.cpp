@@ -49,7 +49,7 @@ class Kernel {
 double image(const std::function<NodeId(Kernel&)>& make, bool merged) {
   Kernel k;
   const NodeId node = make(k);
-  k.b.trace.stores.push_back({1, 0, Ty::F32, node, 0, 0});
+  k.b.trace.stores.push_back({0, 1, node, 0, Ty::F32, 0});
   k.b.trace.ctas.push_back({0, static_cast<uint32_t>(k.b.trace.nodes.size()), 1, 0, 0});
   machine::Trace trace = k.b.trace;
   if (merged)

@@ -56,7 +56,7 @@ Trace sample() {
   sum = b.blend(0x00ff00ffu, sum, b.apply(Fn::Add, Ty::F32, {}, 2, c, z));
   auto store = [&](NodeId node, int64_t base) {
     for (uint8_t l = 0; l < kLanes; ++l)
-      b.trace.stores.push_back({1, base + l, Ty::F32, node, l, 5});
+      b.trace.stores.push_back({base + l, 1, node, 5, Ty::F32, l});
   };
   auto end = [&](uint32_t cta) {
     b.trace.ctas.push_back({cta, static_cast<uint32_t>(b.trace.nodes.size()),
@@ -113,12 +113,12 @@ TEST(Compact, RowsAreUsedAgain) {
   machine::TraceBuilder b;
   NodeId sum = load(b, 0, 1);
   for (int k = 1; k < 100; ++k) sum = b.apply(Fn::Add, Ty::F32, {}, 1, sum, load(b, 32 * k, 1));
-  b.trace.stores.push_back({1, 0, Ty::F32, sum, 31, 1});
+  b.trace.stores.push_back({0, 1, sum, 1, Ty::F32, 31});
   const Marks m = mark(b.trace, [](int, int64_t) { return true; });
   EXPECT_EQ(m.live.size(), 199u);
   EXPECT_EQ(m.slots, 1u);
   EXPECT_EQ(m.packed, 3u);
-  b.trace.stores.push_back({1, 1, Ty::F32, sum, 30, 1});
+  b.trace.stores.push_back({1, 1, sum, 1, Ty::F32, 30});
   const Marks two = mark(b.trace, [](int, int64_t) { return true; });
   EXPECT_EQ(two.slots, 4u);
   EXPECT_EQ(two.packed, 0u);
@@ -141,7 +141,7 @@ TEST(Compact, ImagesOfOneLaneAreThoseOfTheRow) {
   const NodeId g = b.apply(Fn::Fma, Ty::F32, {}, 5, t, x, f);
   const NodeId d = b.apply(Fn::Sub, Ty::F32, {}, 6, b.apply(Fn::Mul, Ty::F32, {}, 7, k, g), y);
   const NodeId out = b.apply(Fn::Add, Ty::F32, {}, 8, d, b.apply(Fn::Exp, Ty::F32, {}, 9, m));
-  for (uint8_t l = 0; l < kLanes; ++l) b.trace.stores.push_back({1, l, Ty::F32, out, l, 5});
+  for (uint8_t l = 0; l < kLanes; ++l) b.trace.stores.push_back({l, 1, out, 5, Ty::F32, l});
   const Snapper snapper({64});
   auto cell = [&](const WantFn& wanted, int64_t element) {
     FieldDomain domain({0, 5, true}, snapper);
