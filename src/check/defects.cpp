@@ -36,7 +36,9 @@ SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& 
     if (!plan.steps[s].launch) continue;
     const machine::Trace& t = *plan.steps[s].launch->trace;
     for (const auto& st : t.stores)
-      if (st.buffer == view.buffer && st.element == e) return side.launches[s]->source(st.pc);
+      if (st.buffer == view.buffer && e >= st.element && e <= st.last() &&
+          (e - st.element) % st.step == 0)
+        return side.launches[s]->source(st.pc);
     for (const auto& a : t.atoms)
       if (a.buffer == view.buffer && a.element == e) return side.launches[s]->source(a.pc);
   }

@@ -117,8 +117,8 @@ Status plan_launch(PreparedLaunch& launch, const PlanRequest& request,
     return wanted && (e < 0 || wanted->contains(e));
   });
   Wants stored;
-  for (uint32_t k : lp.marks.stores) {
-    const auto& s = lp.trace->stores[k];
+  for (const machine::StoreRef ref : lp.marks.stores) {
+    const machine::StoreOut s = lp.trace->store(ref);
     stored[s.buffer].insert(s.element);
   }
   for (const auto& [buffer, elements] : stored) want[buffer].subtract(elements);

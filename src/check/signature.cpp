@@ -17,12 +17,13 @@ class Signature {
  public:
   Signature(const Trace& trace, const term::Marks& marks) : t_(trace), marks_(marks) {
     for (const machine::NodeId id : marks.live) note_bases(t_.nodes[id], marks.live.lanes(id));
-    for (const uint32_t k : marks.stores) note(t_.stores[k].buffer, t_.stores[k].element);
+    for (const machine::StoreRef ref : marks.stores)
+      note(t_.store(ref).buffer, t_.store(ref).element);
     std::vector<Hash> value(t_.nodes.size());
     for (const machine::NodeId id : marks.live)
       value[id] = node(t_.nodes[id], marks.live.lanes(id), value);
-    for (const uint32_t k : marks.stores) {
-      const machine::StoreOut& s = t_.stores[k];
+    for (const machine::StoreRef ref : marks.stores) {
+      const machine::StoreOut s = t_.store(ref);
       place(hash, s.buffer, s.element);
       hash.add(static_cast<uint64_t>(s.type) | uint64_t{s.lane} << 8);
       hash.add(value[s.node]);
@@ -149,10 +150,11 @@ Result<Signed> sign(const PreparedLaunch& launch, uint32_t cta, int buffer, int6
   out.member.base.assign(s.base.begin(), s.base.end());
   out.looked_up = s.looked_up;
   for (const machine::StoreOut& store : t.stores)
-    if (store.buffer == buffer && !ours(buffer, store.element)) out.all_wanted = false;
-  for (const uint32_t k : marks.stores) {
+    if (store.buffer == buffer && (!ours(buffer, store.element) || !ours(buffer, store.last())))
+      out.all_wanted = false;
+  for (const machine::StoreRef ref : marks.stores) {
     if (!keep && !out.written.empty()) break;
-    out.written.push_back(t.stores[k].element);
+    out.written.push_back(t.store(ref).element);
   }
   return out;
 }

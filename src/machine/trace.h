@@ -82,14 +82,17 @@ struct LookupPayload {
   int64_t lo = 0, hi = 0;            // bounds of the buffer in elements
 };
 
-// What the CTA leaves in global memory. Stores are final contents: one entry an element.
-struct StoreOut {  // in this order: there may be millions
+// What the CTA leaves in global memory. Stores are final contents: one entry an element, or `count`
+// of them, `step` apart, that take consecutive lanes of the node.
+struct StoreOut {       // in this order: there may be millions
   int64_t element = 0;  // in units of type
   int buffer = -1;
   NodeId node = kNoNode;
   uint32_t pc = 0;
   Ty type = Ty::F32;
   uint8_t lane = 0;
+  uint8_t count = 1, step = 1;
+  int64_t last() const { return element + int64_t{step} * (count - 1); }
 };
 static_assert(sizeof(StoreOut) == 24);
 enum class AtomKind : uint8_t { Add, Min, Max, And, Or, Xor, Exch, Cas, Inc, Dec };
@@ -141,6 +144,12 @@ struct CtaEnd {
   uint32_t nodes = 0, stores = 0, atoms = 0, indexed = 0;
 };
 
+// One element of an entry of Trace::stores.
+struct StoreRef {
+  uint32_t entry = 0;
+  uint32_t part = 0;  // < count
+};
+
 struct Trace {
   std::vector<Op> ops;
   std::vector<Node> nodes;  // nodes[0] is a dummy
@@ -158,6 +167,14 @@ struct Trace {
   std::vector<AccessFault> faults;
   std::vector<CtaEnd> ctas;        // in the order of execution
   uint64_t warp_instructions = 0;  // executed while tracing
+
+  StoreOut store(StoreRef r) const {  // of one element
+    StoreOut out = stores[r.entry];
+    out.element += int64_t{out.step} * r.part;
+    out.lane = static_cast<uint8_t>(out.lane + r.part);
+    out.count = out.step = 1;
+    return out;
+  }
 };
 
 }  // namespace assay::machine

@@ -155,6 +155,7 @@ class Tracer {
                 const LaneVal& v, const LaneVal& before, uint32_t before_lanes);
   void emit_stores(Cta& cta);
   void emit_page(uint64_t page, CellPage& cells);
+  void add_store(const StoreOut& out);
   Ty buffer_type(int buffer) const;
   const BufferEnv* buffer_env(int buffer) const;
 

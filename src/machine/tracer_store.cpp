@@ -252,6 +252,25 @@ void Tracer::write_value(Cells& cells, Space space, uint64_t addr, uint32_t n, c
   word_at(addr, make_tag(CellKind::Parts, index), 0);
 }
 
+// Joined to one of the entries before it where that is of the same CTA and instruction: vectors of
+// up to four elements a lane alternate between their nodes.
+void Tracer::add_store(const StoreOut& out) {
+  Trace& t = b_.trace;
+  const size_t mine = t.stores.size() - (t.ctas.empty() ? 0 : t.ctas.back().stores);
+  for (size_t back = 1; back <= std::min<size_t>(4, mine); ++back) {
+    StoreOut& before = t.stores[t.stores.size() - back];
+    if (before.node != out.node || before.pc != out.pc || before.buffer != out.buffer) continue;
+    const int64_t step = out.element - before.last();
+    if (before.lane + before.count != out.lane || step < 1 || step > 4 ||
+        (before.count > 1 && step != before.step))
+      break;
+    before.step = static_cast<uint8_t>(step);
+    ++before.count;
+    return;
+  }
+  t.stores.push_back(out);
+}
+
 void Tracer::emit_page(uint64_t number, CellPage& page) {
   const Device::Area* area = nullptr;
   for (uint32_t i = 0; i < CellPage::kWords; ++i) {
@@ -268,13 +287,13 @@ void Tracer::emit_page(uint64_t number, CellPage& page) {
     auto emit = [&](uint64_t at, const LaneVal& v) {
       out.element = static_cast<int64_t>((at - area->base) / es);
       out.node = node_of(v, out.type, &out.lane);
-      b_.trace.stores.push_back(out);
+      add_store(out);
     };
     if (es == 4 && tag_kind(t) == CellKind::Word && b_.type_of(tag_node(t)) == out.type) {
       out.element = static_cast<int64_t>((addr - area->base) / 4);
       out.node = tag_node(t);
       out.lane = tag_lane(t);
-      b_.trace.stores.push_back(out);
+      add_store(out);
     } else if (es == 4) {
       emit(addr, read_value(global_, Space::Global, addr, 4, 0));
     } else if (es == 8) {
@@ -304,12 +323,7 @@ void Tracer::emit_page(uint64_t number, CellPage& page) {
 
 void Tracer::emit_stores(Cta&) {
   if (global_.empty()) return;
-  const std::vector<uint64_t> numbers = global_.page_numbers();
-  std::vector<StoreOut>& stores = b_.trace.stores;
-  // Not twice what is stored: it may be more than the nodes.
-  const size_t most = stores.size() + numbers.size() * CellPage::kWords;
-  if (stores.empty()) stores.reserve(most);
-  for (uint64_t number : numbers) {
+  for (uint64_t number : global_.page_numbers()) {
     emit_page(number, *global_.find(number * CellPage::kWords));
   }
 }

@@ -100,10 +100,10 @@ class Compactor {
 
   void roots() {
     Trace& to = out_.trace;
-    for (const uint32_t k : m_.stores) {
-      out_.marks.stores.push_back(static_cast<uint32_t>(to.stores.size()));
-      to.stores.push_back(t_.stores[k]);
-      to.stores.back().node = at(t_.stores[k].node);
+    for (const machine::StoreRef ref : m_.stores) {
+      out_.marks.stores.push_back({static_cast<uint32_t>(to.stores.size()), 0});
+      to.stores.push_back(t_.store(ref));
+      to.stores.back().node = at(to.stores.back().node);
     }
     for (const uint32_t k : m_.atoms) {
       out_.marks.atoms.push_back(static_cast<uint32_t>(to.atoms.size()));
@@ -121,8 +121,13 @@ class Compactor {
     auto below = [](const std::vector<uint32_t>& all, uint32_t end) {
       return static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), end) - all.begin());
     };
+    auto stores_below = [&](uint32_t end) {
+      const auto first = std::partition_point(m_.stores.begin(), m_.stores.end(),
+                                              [&](const auto& ref) { return ref.entry < end; });
+      return static_cast<uint32_t>(first - m_.stores.begin());
+    };
     for (const machine::CtaEnd& end : t_.ctas)
-      to.ctas.push_back({end.cta, below(live_, end.nodes) + 1, below(m_.stores, end.stores),
+      to.ctas.push_back({end.cta, below(live_, end.nodes) + 1, stores_below(end.stores),
                          below(m_.atoms, end.atoms), below(m_.indexed, end.indexed)});
   }
 

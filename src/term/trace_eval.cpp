@@ -45,7 +45,7 @@ void assign_places(const machine::Trace& t, Marks& m) {
     m.slot[id] = free.back();
     free.pop_back();
   };
-  for (const uint32_t k : m.stores) use(t.stores[k].node);
+  for (const machine::StoreRef ref : m.stores) use(t.stores[ref.entry].node);
   for (const uint32_t k : m.atoms) use(t.atoms[k].node);
   for (const uint32_t k : m.indexed)
     for (const NodeId id : {t.indexed[k].index, t.indexed[k].value, t.indexed[k].pred}) use(id);
@@ -66,7 +66,10 @@ static void complete(const machine::Trace& t, Marks& m) {
   auto root = [&](NodeId node, uint32_t lanes) {
     if (node != machine::kNoNode) m.live.add(node, lanes);
   };
-  for (uint32_t k : m.stores) root(t.stores[k].node, 1u << t.stores[k].lane);
+  for (const machine::StoreRef ref : m.stores) {
+    const machine::StoreOut s = t.store(ref);
+    root(s.node, 1u << s.lane);
+  }
   for (uint32_t k : m.atoms) root(t.atoms[k].node, 1u << t.atoms[k].lane);
   for (uint32_t k : m.indexed) {
     const auto& x = t.indexed[k];
@@ -92,7 +95,8 @@ Marks mark(const machine::Trace& trace, const WantFn& wanted) {
 Marks mark_lanes(const machine::Trace& t, const WantFn& wanted) {
   Marks m;
   for (uint32_t k = 0; k < t.stores.size(); ++k)
-    if (wanted(t.stores[k].buffer, t.stores[k].element)) m.stores.push_back(k);
+    for (uint32_t part = 0; part < t.stores[k].count; ++part)
+      if (wanted(t.stores[k].buffer, t.store({k, part}).element)) m.stores.push_back({k, part});
   for (uint32_t k = 0; k < t.atoms.size(); ++k)
     if (wanted(t.atoms[k].buffer, t.atoms[k].element)) m.atoms.push_back(k);
   for (uint32_t k = 0; k < t.indexed.size(); ++k)

@@ -62,9 +62,10 @@ class LiveNodes {
 struct Marks {
   static constexpr uint32_t kPacked = 1u << 31;  // of a slot: a packed lane, not a row
   LiveNodes live;
-  std::vector<uint32_t> slot;                    // per node: the row or packed lane of its value
-  std::vector<uint32_t> stores, atoms, indexed;  // wanted entries of the trace
-  uint32_t slots = 0, packed = 0;                // rows, row 0 among them; packed lanes
+  std::vector<uint32_t> slot;             // per node: the row or packed lane of its value
+  std::vector<machine::StoreRef> stores;  // wanted elements of the trace
+  std::vector<uint32_t> atoms, indexed;   // wanted entries
+  uint32_t slots = 0, packed = 0;         // rows, row 0 among them; packed lanes
 };
 
 using WantFn = std::function<bool(int buffer, int64_t element)>;
@@ -136,7 +137,8 @@ class TraceEval {
   void commit(const machine::Trace& t, const Marks& marks);
 
   static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
-  std::vector<uint32_t>::const_iterator next_store_, next_atom_;
+  std::vector<machine::StoreRef>::const_iterator next_store_;
+  std::vector<uint32_t>::const_iterator next_atom_;
   D& domain_;
   Store<D>& store_;
   std::unique_ptr<Row[]> rows_, packed_;
@@ -432,8 +434,8 @@ void TraceEval<D>::eval_lookup(const machine::LookupPayload& p, uint32_t mask, R
 template <class D>
 void TraceEval<D>::commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores,
                                 uint32_t atoms) {
-  for (; next_store_ != marks.stores.end() && *next_store_ < stores; ++next_store_) {
-    const machine::StoreOut& s = t.stores[*next_store_];
+  for (; next_store_ != marks.stores.end() && next_store_->entry < stores; ++next_store_) {
+    const machine::StoreOut s = t.store(*next_store_);
     const Place from = place(s.node, s.lane);
     store_.store(s.buffer, s.element, domain_.cell(*from.row, from.lane, s.type));
   }

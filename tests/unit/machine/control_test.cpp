@@ -292,8 +292,10 @@ TEST(Undefined, ShuffleFromALaneThatTakesNoPart) {
   auto t = r.trace();
   ASSERT_TRUE(t) << t.error().message;
   TraceValues v(*t, r.env);
-  ASSERT_EQ(t->stores.size(), 16u);
-  for (const StoreOut& s : t->stores) {
+  ASSERT_EQ(t->stores.size(), 1u);
+  ASSERT_EQ(t->stores[0].count, 16u);
+  for (uint32_t part = 0; part < 16; ++part) {
+    const StoreOut s = t->store({0, part});
     EXPECT_EQ(v.undef(s.node, s.lane), s.element >= 8) << s.element;
   }
 }
@@ -448,7 +450,29 @@ TEST(Nodes, PartialMasksAreAffine) {
   EXPECT_TRUE(t->inputs[0].elements.empty());
   EXPECT_EQ(t->inputs[0].first, 0);
   EXPECT_EQ(t->inputs[0].stride, 1);
-  EXPECT_EQ(t->stores.size(), 8u);
+  ASSERT_EQ(t->stores.size(), 1u);
+  EXPECT_EQ(t->stores[0].count, 8u);
+}
+
+// Elements of vectors lie apart; an entry holds those of one node.
+TEST(Nodes, StoresOfVectorsAreOneEntryANode) {
+  Rig r;
+  ASSERT_TRUE(r.load(kernel("ld.global.f32 %f1, [%rd5];\nadd.f32 %f2, %f1, %f1;\n"
+                            "shl.b32 %r2, %r1, 3;\nmul.wide.u32 %rd3, %r2, 1;\n"
+                            "add.s64 %rd4, %rd1, %rd3;\nst.global.v2.f32 [%rd4], {%f1, %f2};\n"),
+                     32));
+  auto t = r.trace();
+  ASSERT_TRUE(t) << t.error().message;
+  ASSERT_EQ(t->stores.size(), 2u);
+  for (uint32_t k = 0; k < 2; ++k) {
+    EXPECT_EQ(t->stores[k].count, 32u);
+    EXPECT_EQ(t->stores[k].last(), 62 + k);
+    const StoreOut s = t->store({k, 5});
+    EXPECT_EQ(s.element, 10 + k);
+    EXPECT_EQ(s.lane, 5u);
+    EXPECT_EQ(s.count, 1u);
+  }
+  EXPECT_NE(t->stores[0].node, t->stores[1].node);
 }
 
 TEST(Nodes, SymbolicParameterIsAnInput) {

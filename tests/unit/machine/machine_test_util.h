@@ -316,8 +316,10 @@ inline Replayed replay(const Trace& t, const std::vector<BufferEnv>& env) {
   size_t s = 0, a = 0, x = 0;
   for (const CtaEnd& c : t.ctas) {
     for (; s < c.stores; ++s) {
-      const StoreOut& o = t.stores[s];
-      put(o.buffer, o.element, o.type, v.value(o.node, o.lane), v.undef(o.node, o.lane));
+      for (uint32_t part = 0; part < t.stores[s].count; ++part) {
+        const StoreOut o = t.store({static_cast<uint32_t>(s), part});
+        put(o.buffer, o.element, o.type, v.value(o.node, o.lane), v.undef(o.node, o.lane));
+      }
     }
     for (; x < c.indexed; ++x) {
       const IndexedOut& o = t.indexed[x];
