@@ -11,6 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/deadline.h"
+#include "check/known.h"
 #include "machine/affine.h"
 #include "machine/flow.h"
 #include "machine/run.h"
@@ -50,20 +52,6 @@ Result<std::shared_ptr<const ptx::Module>> parse_cached(const std::string& text,
   return std::shared_ptr<const ptx::Module>(shared);
 }
 
-bool touches(const program::Step& step, int buffer) {
-  auto in_views = [&](const std::vector<program::TensorView>& views) {
-    return std::any_of(views.begin(), views.end(),
-                       [&](const auto& v) { return v.buffer == buffer; });
-  };
-  if (const auto* op = std::get_if<program::OpStep>(&step.what)) return in_views(op->outputs);
-  if (const auto* c = std::get_if<program::CopyStep>(&step.what)) return c->dst == buffer;
-  if (const auto* f = std::get_if<program::FillStep>(&step.what)) return f->dst == buffer;
-  const auto& launch = std::get<LaunchStep>(step.what);  // may write whatever it points to
-  return std::any_of(launch.slots.begin(), launch.slots.end(), [&](const auto& s) {
-    return s.kind == program::ParamSlot::Kind::Pointer && s.buffer == buffer;
-  });
-}
-
 class Launcher : public PreparedLaunch {
  public:
   Launcher(const Program& p, size_t step)
@@ -74,6 +62,7 @@ class Launcher : public PreparedLaunch {
       return fail(DiagKind::Invalid, "launch of a module that does not exist");
     const program::Module& m = program_.modules[static_cast<size_t>(launch_.module)];
     const std::vector<uint64_t> addresses = program::device_addresses(program_);
+    ASSAY_TRY(const_symbols_, constants_of(m));
     for (size_t b = 0; b < program_.buffers.size(); ++b)
       env_.push_back(environment(b, addresses[b]));
     for (const BufferEnv& e : env_)
@@ -213,6 +202,17 @@ class Launcher : public PreparedLaunch {
   }
 
  private:
+  // Buffers of module variables in constant memory, which kernels do not write.
+  static Result<std::set<int>> constants_of(const program::Module& m) {
+    std::set<int> out;
+    if (m.symbols.empty()) return out;
+    ASSAY_TRY(const auto module,
+              parse_cached(m.real_ptx.empty() ? m.semantic_ptx : m.real_ptx, m.name));
+    for (const auto& [name, buffer] : m.symbols)
+      for (const ptx::Variable& v : module->variables)
+        if (v.name == name && v.space == ptx::Space::Const) out.insert(buffer);
+    return out;
+  }
   BufferEnv environment(size_t index, uint64_t address) {
     const Buffer& b = program_.buffers[index];
     BufferEnv e;
@@ -221,16 +221,15 @@ class Launcher : public PreparedLaunch {
     e.bytes = b.bytes;
     e.type = program::dtype_ty(b.dtype);
     e.content = BufferEnv::Content::Symbolic;
-    bool written = false;
-    for (size_t s = 0; s < step_ && !written; ++s)
-      written = touches(program_.steps[s], static_cast<int>(index));
-    if (!written && b.init == program::Init::Data && b.role == program::Role::Constant) {
+    const auto id = static_cast<int>(index);
+    if (b.init == program::Init::Data && b.role == program::Role::Constant &&
+        !written_before(program_, id, step_, const_symbols_)) {
       e.content = BufferEnv::Content::Bytes;
       e.data = const_cast<uint8_t*>(b.data.data());
-    } else if (!written && b.init == program::Init::Zero && b.bytes <= (64u << 20)) {
-      zeros_.emplace_back(b.bytes, 0);
+    } else if (auto bytes = known_contents(program_, id, step_, const_symbols_)) {
+      known_.push_back(std::move(*bytes));
       e.content = BufferEnv::Content::Bytes;
-      e.data = zeros_.back().data();
+      e.data = known_.back().data();
     }
     return e;
   }
@@ -296,7 +295,8 @@ class Launcher : public PreparedLaunch {
   mutable TrapSites traps_;
   const LaunchStep& launch_;
   std::vector<BufferEnv> env_;
-  std::deque<std::vector<uint8_t>> zeros_;
+  std::set<int> const_symbols_;
+  std::deque<std::vector<uint8_t>> known_;  // contents that env_ points to
   machine::Launch spec_;
   Kernel real_, semantic_;
   Kernel stores_;  // the slice that writers_ runs
@@ -388,7 +388,8 @@ class HazardObserver : public machine::Observer {
     may.anywhere = true;
     uint64_t addr[32];
     may.addr = addr;
-    for (uint64_t at = 0; at + a.bytes <= shared_bytes_; at += a.bytes) {
+    // Past the deadline the run itself ends at its next look at the time.
+    for (uint64_t at = 0; at + a.bytes <= shared_bytes_ && !Deadline::passed(); at += a.bytes) {
       std::fill_n(addr, 32, at);
       tracker_.access(may);
     }
@@ -560,9 +561,7 @@ void Launcher::declare_buffers(machine::HazardTracker& tracker,
     info.base = env_[b].address;
     info.bytes = env_[b].bytes;
     info.track_reads = tracked.count(static_cast<int>(b)) != 0;
-    bool written = false;
-    for (size_t s = 0; s < step_; ++s)
-      written = written || touches(program_.steps[s], static_cast<int>(b));
+    const bool written = written_before(program_, static_cast<int>(b), step_, const_symbols_);
     info.initialised = written || program_.buffers[b].init != program::Init::Poison;
     tracker.add_buffer(info);
   }

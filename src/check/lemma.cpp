@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "check/classes.h"
+#include "check/contents.h"
 
 namespace assay::check {
 
@@ -121,6 +122,11 @@ class Finder {
         if (c.view.numel() < 2 || !program::dtype_is_float(c.view.dtype) ||
             !read_later(in_.candidate, c))
           continue;
+        if (const auto partner = congruent(c, theirs, from)) {
+          from = *partner + 1;
+          ASSAY_CHECK(admit(c, theirs[*partner], congruence(c, theirs[*partner])));
+          continue;
+        }
         const auto partner = match(c, theirs, from);
         if (partner) {
           from = *partner + 1;
@@ -161,6 +167,43 @@ class Finder {
     out.diff = compare_images(in_.candidate, out.c, in_.reference, out.r, {pair_of(c, r)}, {at},
                               in_.snapper, in_.seed, in_.jobs);
     return out;
+  }
+
+  // The reference's tensor that the same operator makes from the same contents.
+  std::optional<size_t> congruent(const Intermediate& c, const std::vector<Intermediate>& theirs,
+                                  size_t from) {
+    if (!in_.candidate.ops[c.at.step]) return {};
+    if (fresh_claims_) {
+      ours_ = op_contents(in_.candidate, out_.candidate, names_);
+      theirs_ = op_contents(in_.reference, out_.reference, names_);
+      fresh_claims_ = false;
+    }
+    const auto mine = ours_.find({c.at.step, c.view.buffer});
+    if (mine == ours_.end() || !is_result(in_.candidate, c)) return {};
+    for (size_t k = from; k < theirs.size(); ++k) {
+      const Intermediate& r = theirs[k];
+      const auto their = theirs_.find({r.at.step, r.view.buffer});
+      if (their == theirs_.end() || their->second != mine->second) continue;
+      if (r.view.offset == c.view.offset && r.view.shape == c.view.shape &&
+          r.view.dtype == c.view.dtype && is_result(in_.reference, r))
+        return k;
+    }
+    return {};
+  }
+  // No later nest of its step writes the buffer.
+  static bool is_result(Side& side, const Intermediate& place) {
+    for (const Point& w : writers_of(side, place.view.buffer))
+      if (w.step == place.at.step && w > place.at) return false;
+    return true;
+  }
+  static LemmaClaim congruence(const Intermediate& c, const Intermediate& r) {
+    LemmaClaim claim;
+    claim.candidate = c.name;
+    claim.reference = r.name;
+    claim.loc = c.loc;
+    claim.elements = claim.proved = static_cast<uint64_t>(c.view.numel());
+    claim.how = "the same operator of the same tensors";
+    return claim;
   }
 
   // Of the reference's tensors of as many elements, from the last partner on: the first that is
@@ -209,9 +252,10 @@ class Finder {
     claim.elements = static_cast<uint64_t>(c.view.numel());
     const std::vector<uint32_t> ctas = ctas_of(c);
     claim.ctas = ctas.size();
-    if (whole(c, r, claim)) {
+    if (whole(c, r, claim) ||
+        (!refuted_ && !by_classes(c, r, ctas, claim) && !refuted_ && in_parts(c, r, claim))) {
       claim.checked = claim.ctas;
-    } else if (!refuted_ && !by_classes(c, r, ctas, claim) && !refuted_) {
+    } else if (!refuted_ && claim.proved == 0) {
       sample(c, r, claim);
     }
     if (claim.proved == 0 || refuted_) {
@@ -220,6 +264,12 @@ class Finder {
       return {};
     }
     ASSAY_CHECK(look_for_hazards(c, ctas));
+    return admit(c, r, std::move(claim));
+  }
+
+  // What is behind both places starts from one symbol.
+  Status admit(const Intermediate& c, const Intermediate& r, LemmaClaim claim) {
+    fresh_claims_ = true;
     const uint64_t symbol = kSymbol + out_.claims.size();
     out_.candidate.push_back({c.at, c.view.buffer, c.view.offset, c.view.numel(), symbol});
     out_.reference.push_back({r.at, r.view.buffer, r.view.offset, r.view.numel(), symbol});
@@ -257,11 +307,33 @@ class Finder {
   }
 
   bool whole(const Intermediate& c, const Intermediate& r, LemmaClaim& claim) {
+    if (static_cast<uint64_t>(c.view.numel()) / 32 > kAll) return false;
     Positions all(static_cast<size_t>(c.view.numel()));
-    if (all.size() / 32 > kAll) return false;
     std::iota(all.begin(), all.end(), 0);
     auto seen = compare(c, r, all, kAll);
     if (!accept(c, r, seen)) return false;
+    claim.proved = claim.elements;
+    claim.how = "all elements";
+    return true;
+  }
+
+  // All elements, some after the others, so that the traces of few CTAs are in memory at once.
+  bool in_parts(const Intermediate& c, const Intermediate& r, LemmaClaim& claim) {
+    const int64_t n = c.view.numel();
+    for (int64_t size = n / 2, from = 0; from < n;) {
+      const auto start = Clock::now();
+      Positions part(static_cast<size_t>(std::min(size, n - from)));
+      std::iota(part.begin(), part.end(), from);
+      auto seen = compare(c, r, part, kAll);
+      if (!seen && seen.error().kind == DiagKind::Limit && from == 0 && size > n / 64) {
+        size = (size + 1) / 2;
+        continue;
+      }
+      if (!accept(c, r, seen)) return false;
+      from += static_cast<int64_t>(part.size());
+      const auto each = (Clock::now() - start) / static_cast<int64_t>(part.size());
+      if (each * (n - from) > (in_.until - Clock::now()) * 2 / 3) return false;
+    }
     claim.proved = claim.elements;
     claim.how = "all elements";
     return true;
@@ -325,6 +397,9 @@ class Finder {
   Lemmas out_;
   Plan plan_;                        // of the candidate, of the last lemma
   std::vector<LemmaClass> classes_;  // of the lemma at hand
+  ContentNames names_;
+  std::map<std::pair<size_t, int>, int> ours_, theirs_;  // contents, with what is claimed
+  bool fresh_claims_ = true;                             // since they were named
   bool refuted_ = false;  // the lemma at hand does not hold, or is not defined everywhere
 };
 
