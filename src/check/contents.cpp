@@ -59,8 +59,7 @@ class Walk {
         return names_.of(fmt::format("zero {} {}", s.elements, static_cast<int>(s.type)));
       case Kind::Data:
         return names_.of(fmt::format(
-            "data {} {}",
-            names_.of_data(s.data, static_cast<size_t>(s.elements) * bytes(s.type)),
+            "data {} {}", names_.of_data(s.data, static_cast<size_t>(s.elements) * bytes(s.type)),
             static_cast<int>(s.type)));
       case Kind::Poison:
         break;
@@ -160,10 +159,9 @@ class Walk {
       for (const Point& w : writers_[b]) last = last && !(w.step == s && w > cut.at);
       if (!last) continue;
       const bool fills = cut.first == 0 && cut.count == side_.sources[b].elements;
-      now_[b] = names_.of(
-          fmt::format("symbol {:x} {} at {}{}", cut.symbol,
-                      static_cast<int>(side_.sources[b].type), cut.first,
-                      fills ? std::string() : fmt::format("+{} in {}", cut.count, now_[b])));
+      now_[b] = names_.of(fmt::format(
+          "symbol {:x} {} at {}{}", cut.symbol, static_cast<int>(side_.sources[b].type), cut.first,
+          fills ? std::string() : fmt::format("+{} in {}", cut.count, now_[b])));
       if (auto it = out_.find({s, cut.buffer}); it != out_.end()) it->second = now_[b];
     }
   }

@@ -106,8 +106,7 @@ class Reader {
 
 }  // namespace
 
-bool written_before(const Program& p, int buffer, size_t step,
-                    const std::set<int>& const_symbols) {
+bool written_before(const Program& p, int buffer, size_t step, const std::set<int>& const_symbols) {
   const Reader reader(p, const_symbols);
   return std::any_of(p.steps.begin(), p.steps.begin() + static_cast<ptrdiff_t>(step),
                      [&](const program::Step& s) { return reader.writes(s, buffer); });

@@ -167,9 +167,9 @@ TEST(Known, OperatorsAndLaunchesWriteWhatIsNot) {
   net.program.modules.emplace_back();
   EXPECT_TRUE(known_contents(net.program, 1, 4, {}));
   net.program.modules[0].symbols = {{"table", 1}};
-  EXPECT_FALSE(known_contents(net.program, 1, 4, {}));   // a variable of the module
-  EXPECT_TRUE(known_contents(net.program, 1, 4, {1}));   // in constant memory
-  EXPECT_TRUE(written_before(net.program, 1, 4, {1}));   // by the host
+  EXPECT_FALSE(known_contents(net.program, 1, 4, {}));  // a variable of the module
+  EXPECT_TRUE(known_contents(net.program, 1, 4, {1}));  // in constant memory
+  EXPECT_TRUE(written_before(net.program, 1, 4, {1}));  // by the host
 }
 
 }  // namespace

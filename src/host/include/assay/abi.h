@@ -41,7 +41,8 @@ enum ObjectKind : int32_t {
   OList,
   OTuple,
   ODict,
-  ODtype
+  ODtype,
+  OMethod  // of a list or a dict, bound
 };
 
 // A bound function: converts the objects and calls; the result object, or kMismatch if an argument
@@ -85,6 +86,8 @@ ASSAY_API size_t assay_obj_len(int32_t object);
 ASSAY_API int32_t assay_obj_at(int32_t object, int64_t index);       // lists, tuples; dicts: key
 ASSAY_API int32_t assay_obj_get(int32_t object, const char* key);    // dict value; -1: none
 ASSAY_API int32_t assay_obj_attr(int32_t object, const char* name);  // -1: none
+// Calls a method that assay_obj_attr gave, with positional arguments.
+ASSAY_API int32_t assay_obj_call(int32_t method, const int32_t* args, int32_t count);
 ASSAY_API int32_t assay_obj_make(int32_t kind, int64_t i, double d, const char* s);
 ASSAY_API int32_t assay_obj_make_tensor(int32_t tensor);
 ASSAY_API void assay_obj_append(int32_t object, int32_t item);

@@ -281,6 +281,18 @@ template <class T>
 void list::append(const T& v) {
   assay_obj_append(id_, Caster<std::decay_t<T>>::make(v));
 }
+template <class T>
+int32_t made(const T& v) {
+  if constexpr (std::is_convertible_v<const T&, const char*>)
+    return Caster<const char*>::make(v);
+  else
+    return Caster<std::decay_t<T>>::make(v);
+}
+template <class... Args>
+object handle::operator()(const Args&... args) const {
+  const int32_t ids[] = {made(args)..., 0};
+  return object(assay_obj_call(id_, ids, static_cast<int32_t>(sizeof...(Args))));
+}
 template <class... T>
 tuple make_tuple(const T&... v) {
   object o(new_object(assay_abi::OTuple));
@@ -304,3 +316,9 @@ inline size_t len(const handle& h) { return assay_obj_len(h.assay_id()); }
 inline void print(...) {}
 
 }  // namespace pybind11
+
+// Of Python's own interface, what extensions ask of dicts.
+inline int PyMapping_HasKeyString(pybind11::handle o, const char* key) { return o.contains(key); }
+inline int PyDict_Check(pybind11::handle o) {
+  return assay_obj_kind(o.assay_id()) == assay_abi::ODict;
+}

@@ -56,7 +56,7 @@ class handle {
   iterator begin() const;
   iterator end() const;
   template <class... Args>
-  object operator()(const Args&...) const;
+  object operator()(const Args&... args) const;
   std::string assay_text() const { return assay_obj_str(id_); }
 
  protected:
@@ -70,12 +70,6 @@ class object : public handle {
   object(handle h) : handle(h) {}
   object release() { return *this; }
 };
-template <class... Args>
-object handle::operator()(const Args&...) const {
-  assay_unsupported("calling a Python object from C++");
-  return object();
-}
-
 class accessor : public object {
  public:
   accessor(int32_t owner, std::string key, int32_t id)
@@ -188,7 +182,15 @@ class tuple : public sequence {
 class dict : public object {
  public:
   dict() : object(new_object(assay_abi::ODict)) {}
-  dict(const object& o) : object(o) {}
+  // Of a list of pairs (what items() gives), or a dict as it is.
+  dict(const object& o) : object(o) {
+    if (assay_obj_kind(id_) != assay_abi::OList) return;
+    id_ = new_object(assay_abi::ODict);
+    for (size_t k = 0; k < assay_obj_len(o.assay_id()); ++k) {
+      const int32_t pair = assay_obj_at(o.assay_id(), static_cast<int64_t>(k));
+      assay_obj_set(id_, assay_obj_str(assay_obj_at(pair, 0)), assay_obj_at(pair, 1));
+    }
+  }
   size_t size() const { return assay_obj_len(id_); }
   // Iterating a dict gives (key, value) pairs here, its keys in Python; both uses are by pairs.
   struct item_iterator {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "assay/abi.h"
 #include "assay/error.h"
@@ -91,9 +92,56 @@ int32_t object_of(const Arg& a) {
 }
 
 const char* kind_name(int32_t kind) {
-  static const char* const names[] = {"None",   "bool", "int",   "float", "str",
-                                      "Tensor", "list", "tuple", "dict",  "dtype"};
-  return kind >= 0 && kind < 10 ? names[kind] : "object";
+  static const char* const names[] = {"None", "bool",  "int",  "float", "str",   "Tensor",
+                                      "list", "tuple", "dict", "dtype", "method"};
+  return kind >= 0 && kind < 11 ? names[kind] : "object";
+}
+
+bool has_method(int32_t kind, const std::string& name) {
+  static const std::set<std::string> of_all{"__getitem__", "__len__", "__contains__"},
+      of_dicts{"get", "items", "keys", "values"};
+  const bool items = kind == OList || kind == OTuple || kind == ODict;
+  return items && (of_all.count(name) != 0 || (kind == ODict && of_dicts.count(name) != 0));
+}
+
+// A method of a list or a dict, as Python defines it.
+int32_t call_method(int32_t m, const int32_t* args, int32_t count) {
+  if (object(m).kind != OMethod) Recorder::get().unsupported("calling a Python object from C++");
+  const int32_t owner = object(m).items[0];
+  const std::string name = object(m).s;
+  const bool dict = object(owner).kind == ODict;
+  const bool by_key = name == "__getitem__" || name == "get" || name == "__contains__";
+  if (count < (by_key ? 1 : 0) || count > (name == "get" ? 2 : by_key ? 1 : 0))
+    throw c10::Error("TypeError: wrong number of arguments of " + name);
+  if (name == "__len__") return simple(OInt, static_cast<int64_t>(object(owner).items.size()));
+  if (by_key && !dict) {
+    if (name == "__contains__") Recorder::get().unsupported("'in' for a list from C++");
+    const auto n = static_cast<int64_t>(object(owner).items.size());
+    const int64_t k = object(args[0]).i;
+    return assay_obj_at(owner, k < 0 ? k + n : k);
+  }
+  if (by_key) {
+    const int32_t found = assay_obj_get(owner, assay_obj_str(args[0]));
+    if (name == "__contains__") return simple(OBool, found >= 0);
+    if (found >= 0) return found;
+    if (name == "get") return count == 2 ? args[1] : 0;
+    throw c10::Error(std::string("KeyError: '") + assay_obj_str(args[0]) + "'");
+  }
+  Object list;
+  list.kind = OList;
+  for (size_t k = 0; k < object(owner).items.size(); ++k) {
+    const int32_t value = object(owner).items[k];
+    const int32_t key = name == "values" ? 0 : assay_obj_at(owner, static_cast<int64_t>(k));
+    if (name == "items") {
+      Object pair;
+      pair.kind = OTuple;
+      pair.items = {key, value};
+      list.items.push_back(add(std::move(pair)));
+    } else {
+      list.items.push_back(name == "keys" ? key : value);
+    }
+  }
+  return add(std::move(list));
 }
 
 std::string letter_name(char c) {
@@ -119,26 +167,62 @@ std::string letter_name(char c) {
   }
 }
 
-// The arguments for one function: positional; consecutive arguments named "group.key" become one
-// dict where the function takes an object at that place.
+// A name as the exporter writes it: "group['key']" or "group['key']['inner']" (members of dicts);
+// "group.key" in requests of other origin. The keys; the group comes first.
+std::vector<std::string> key_path(const std::string& name) {
+  const size_t bracket = name.find("['"), dot = name.find('.');
+  if (bracket == std::string::npos) {
+    if (dot == std::string::npos) return {name};
+    return {name.substr(0, dot), name.substr(dot + 1)};
+  }
+  std::vector<std::string> path{name.substr(0, bracket)};
+  for (size_t at = bracket; name.compare(at, 2, "['") == 0;) {
+    const size_t end = name.find("']", at);
+    if (end == std::string::npos) break;
+    path.push_back(name.substr(at + 2, end - at - 2));
+    at = end + 2;
+  }
+  return path;
+}
+
+// Puts `item` at path[depth...] of a dict, making the dicts between.
+void put(int32_t dict, const std::vector<std::string>& path, size_t depth, int32_t item) {
+  const std::string& key = path[depth];
+  if (depth + 1 == path.size()) {
+    object(dict).keys.push_back(key);
+    object(dict).items.push_back(item);
+    return;
+  }
+  int32_t inner = -1;
+  for (size_t k = 0; k < object(dict).keys.size(); ++k)
+    if (object(dict).keys[k] == key) inner = object(dict).items[k];
+  if (inner < 0) {
+    inner = simple(ODict, 0);
+    object(dict).keys.push_back(key);
+    object(dict).items.push_back(inner);
+  }
+  put(inner, path, depth + 1, item);
+}
+
+// The arguments for one function: positional; consecutive members of one dict become that dict
+// where the function takes an object at that place.
 std::vector<int32_t> arrange(const Function& f, const std::vector<program::Argument>& args) {
   std::vector<int32_t> out;
   for (size_t k = 0; k < args.size(); ++k) {
-    size_t dot = args[k].name.find('.');
-    bool takes_object = out.size() < f.kinds.size() && f.kinds[out.size()] == 'o';
-    if (!takes_object || dot == std::string::npos) {
+    const bool takes_object = out.size() < f.kinds.size() && f.kinds[out.size()] == 'o';
+    const std::vector<std::string> first = key_path(args[k].name);
+    if (!takes_object || first.size() < 2) {
       out.push_back(object_of(args[k].value));
       continue;
     }
-    std::string group = args[k].name.substr(0, dot + 1);
-    Object dict;
-    dict.kind = ODict;
-    for (; k < args.size() && args[k].name.compare(0, group.size(), group) == 0; ++k) {
-      dict.keys.push_back(args[k].name.substr(group.size()));
-      dict.items.push_back(object_of(args[k].value));
+    const int32_t dict = simple(ODict, 0);
+    for (; k < args.size(); ++k) {
+      const std::vector<std::string> path = key_path(args[k].name);
+      if (path.size() < 2 || path[0] != first[0]) break;
+      put(dict, path, 1, object_of(args[k].value));
     }
     --k;
-    out.push_back(add(std::move(dict)));
+    out.push_back(dict);
   }
   for (size_t k = out.size(); k < f.defaults.size() && f.defaults[k] >= 0; ++k) {
     out.push_back(f.defaults[k]);
@@ -300,7 +384,18 @@ int32_t assay_obj_get(int32_t o, const char* key) {
   }
   return -1;
 }
-int32_t assay_obj_attr(int32_t o, const char* name) { return assay_obj_get(o, name); }
+int32_t assay_obj_attr(int32_t o, const char* name) {
+  const int32_t member = assay_obj_get(o, name);
+  if (member >= 0 || !host::has_method(host::object(o).kind, name)) return member;
+  host::Object method;
+  method.kind = assay_abi::OMethod;
+  method.s = name;
+  method.items = {o};
+  return host::add(std::move(method));
+}
+int32_t assay_obj_call(int32_t method, const int32_t* args, int32_t count) {
+  return host::call_method(method, args, count);
+}
 int32_t assay_obj_make(int32_t kind, int64_t i, double d, const char* s) {
   host::Object v;
   v.kind = kind;
