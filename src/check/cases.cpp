@@ -103,12 +103,34 @@ class CaseProver {
     if (rq_.domain.is_const(left.v, &l) && rq_.domain.is_const(right.v, &r))
       return *sign = l > r ? 1 : l < r ? -1 : 0, true;
     const double p = rq_.domain.primes().p.p;
-    const double d = term::f_sub(rq_.domain.primes().p, left.v, right.v);
+    const Cell d = difference(left, right);
     for (const auto& c : chosen_) {
-      if (c.image == d) return *sign = c.sign, true;
-      if (c.image == p - d) return *sign = -c.sign, true;
+      if (c.image.v == d.v) return *sign = c.sign, true;
+      if (c.image.v == p - d.v) return *sign = -c.sign, true;
+      if (const int factor = factor_sign(d, c.image); factor != 0)
+        return *sign = factor * c.sign, true;
     }
     return false;
+  }
+  Cell difference(const Cell& left, const Cell& right) const {
+    const auto& dom = rq_.domain.primes();
+    auto e = [](double x) { return x < 0 ? -1 - x : x; };
+    return {term::f_sub(dom.p, left.v, right.v), term::f_sub(dom.q, e(left.e), e(right.e))};
+  }
+  // The sign of a small rational k with d = k * c in both fields; 0: there is none.
+  int factor_sign(const Cell& d, const Cell& c) const {
+    const auto& dom = rq_.domain.primes();
+    int64_t num = 0, den = 1;
+    if (d.v == 0 || c.v == 0 || d.e == 0 || c.e == 0) return 0;
+    if (!rq_.domain.rational(term::f_mul(dom.p, d.v, term::f_inv(dom.p, c.v)), 7, &num, &den) ||
+        num == 0 || den <= 0)
+      return 0;
+    const auto whole = [&](int64_t k) {
+      const auto x = static_cast<double>(k < 0 ? -k : k);
+      return k < 0 ? term::f_neg(dom.q, x) : x;
+    };
+    if (term::f_mul(dom.q, d.e, whole(den)) != term::f_mul(dom.q, c.e, whole(num))) return 0;
+    return num > 0 ? 1 : -1;
   }
 
   Cell resolve(const Term& x, int sign, const Cell& left, const Cell& right) {
@@ -171,8 +193,7 @@ class CaseProver {
     if (chosen_.size() >= kMaxAtoms) return false;
     const Term& x = rq_.dag[open];
     const TermId left = x.arg[0], right = x.fn == Fn::Abs ? 0 : x.arg[1];
-    const double d =
-        term::f_sub(rq_.domain.primes().p, cells[left].v, right == 0 ? 0 : cells[right].v);
+    const Cell d = difference(cells[left], right == 0 ? Cell{0, 0} : cells[right]);
     for (int sign : {1, -1}) {
       chosen_.push_back({d, sign, left, right});
       const bool ok = split();
@@ -198,7 +219,7 @@ class CaseProver {
   // unknown.
   int solve(TermId left, TermId right) {
     const auto& dom = rq_.domain.primes();
-    auto difference = [&](TermId leaf, Cell value, Cell* out) {
+    auto difference_at = [&](TermId leaf, Cell value, Cell* out) {
       const Cell keep = leaf_[leaf];
       leaf_[leaf] = value;
       std::unordered_map<TermId, Cell> cells;
@@ -208,15 +229,14 @@ class CaseProver {
       if (stop != 0 && stop < std::max(left, right)) return false;
       const Cell l = cells[left], r = right == 0 ? Cell{0, 0} : cells[right];
       if (l.v < 0 || r.v < 0) return false;
-      auto e = [](double x) { return x < 0 ? -1 - x : x; };
-      *out = {term::f_sub(dom.p, l.v, r.v), term::f_sub(dom.q, e(l.e), e(r.e))};
+      *out = difference(l, r);
       return true;
     };
     bool any = false;
     for (auto& [leaf, image] : leaf_) {
       Cell d0, d1, d2;
-      if (!difference(leaf, {0, 0}, &d0) || !difference(leaf, {1, 1}, &d1) ||
-          !difference(leaf, {2, 2}, &d2))
+      if (!difference_at(leaf, {0, 0}, &d0) || !difference_at(leaf, {1, 1}, &d1) ||
+          !difference_at(leaf, {2, 2}, &d2))
         continue;
       const double s = term::f_sub(dom.p, d1.v, d0.v), se = term::f_sub(dom.q, d1.e, d0.e);
       if (s == 0) continue;
@@ -249,7 +269,7 @@ class CaseProver {
   }
 
   struct Choice {
-    double image;
+    Cell image;  // left - right
     int sign;
     TermId left, right;
   };

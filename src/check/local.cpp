@@ -29,6 +29,7 @@ namespace {
 
 constexpr size_t kMaxTerms = 5'000'000;  // of long sums
 constexpr size_t kMaxSwept = 1'000'000;  // of what is swept term by term
+constexpr size_t kMaxBuckets = 200'000;  // terms that are kept by their value in all samples
 constexpr int kSamples = 6;
 constexpr int kMaxAttempts = 400;
 
@@ -83,7 +84,10 @@ class Sweep {
       evaluate(t);
       by_image_.try_emplace(cells_[t].v, t);
     }
-    for (TermId t : r_order) by_value_[bucket(samples_[t][0])].push_back(t);
+    const size_t kinds = r_order.size() < kMaxBuckets ? kSamples : 1;
+    by_value_.resize(kinds);
+    for (size_t k = 0; k < kinds; ++k)
+      for (TermId t : r_order) by_value_[k][bucket(samples_[t][k])].push_back(t);
     bool approximate = false;
     for (const bool allow : {false, true}) {
       if (allow && scaled(out)) return out;
@@ -199,15 +203,22 @@ class Sweep {
                             : INT64_MAX;
   }
 
-  bool agree(TermId a, TermId b, double tolerance) const {
+  // Largest relative difference over the samples; nothing where fewer than two say anything.
+  std::optional<double> distance(TermId a, TermId b) const {
     int finite = 0;
+    double most = 0;
     for (size_t k = 0; k < kSamples; ++k) {
       const double x = samples_[a][k], y = samples_[b][k];
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
       ++finite;
-      if (std::fabs(x - y) > tolerance * (1 + std::fabs(x) + std::fabs(y))) return false;
+      most = std::max(most, std::fabs(x - y) / (1 + std::fabs(x) + std::fabs(y)));
     }
-    return finite >= 2;
+    if (finite < 2) return std::nullopt;
+    return most;
+  }
+  bool agree(TermId a, TermId b, double tolerance) const {
+    const std::optional<double> apart = distance(a, b);
+    return apart && *apart <= tolerance;
   }
 
   bool shared(TermId t) const { return by_image_.count(cells_[t].v) != 0; }
@@ -223,29 +234,53 @@ class Sweep {
         evaluated_[t] = 0;
         evaluate(t);
         if (had) samples_[t] = keep;
+        c_images_.insert(cells_[t].v);
       }
       if (dag_[t].kind != Term::Kind::Apply || shared(t) || attempts > kMaxAttempts ||
           Clock::now() > rq_.deadline)
         continue;
       const FnClass cls = info(dag_[t].fn).cls;
       if (cls == FnClass::C || cls == FnClass::L) continue;
-      const int64_t b = bucket(samples_[t][0]);
-      if (b == INT64_MAX) continue;  // not finite: nothing to compare with
-      int tried = 0;
-      for (int64_t k = b - 1; k <= b + 1 && tried < 8; ++k) {
-        auto it = by_value_.find(k);
-        if (it == by_value_.end()) continue;
-        for (TermId r : it->second) {
-          if (r == t || cells_[r].v == cells_[t].v) continue;
-          const bool same = agree(t, r, 1e-9);
-          if (!same && !(allow_approximation && agree(t, r, 2e-2))) continue;
-          if (++tried > 8) break;
-          ++attempts;
-          if (settle_pair(t, r, same, allow_approximation)) break;
-        }
-        if (shared(t)) break;
+      for (TermId r : near(t, allow_approximation)) {
+        ++attempts;
+        if (settle_pair(t, r, agree(t, r, 1e-9), allow_approximation)) break;
       }
     }
+  }
+
+  // Terms of the reference that may be `t`: the nearest few of those in the sample in which fewest
+  // are near.
+  std::vector<TermId> near(TermId t, bool allow_approximation) const {
+    constexpr size_t kFew = 8;
+    size_t least = SIZE_MAX;
+    std::vector<const std::vector<TermId>*> found;
+    for (size_t k = 0; k < by_value_.size(); ++k) {
+      const int64_t b = bucket(samples_[t][k]);
+      if (b == INT64_MAX) continue;  // not finite: nothing to compare with
+      std::vector<const std::vector<TermId>*> lists;
+      size_t count = 0;
+      for (int64_t at = b - 1; at <= b + 1; ++at) {
+        const auto it = by_value_[k].find(at);
+        if (it == by_value_[k].end()) continue;
+        lists.push_back(&it->second);
+        count += it->second.size();
+      }
+      if (count >= least) continue;
+      least = count;
+      found = std::move(lists);
+    }
+    std::vector<std::pair<double, TermId>> close;
+    for (const auto* list : found)
+      for (TermId r : *list) {
+        if (r == t || cells_[r].v == cells_[t].v) continue;
+        const std::optional<double> apart = distance(t, r);
+        if (apart && *apart <= (allow_approximation ? 2e-2 : 1e-9)) close.emplace_back(*apart, r);
+      }
+    std::sort(close.begin(), close.end());
+    if (close.size() > kFew) close.resize(kFew);
+    std::vector<TermId> out;
+    for (const auto& [apart, r] : close) out.push_back(r);
+    return out;
   }
 
   // By cases; with allow_approximation also by a bound of the difference.
@@ -268,6 +303,7 @@ class Sweep {
     }
     cells_[c] = cells_[r];
     overridden_.insert(c);
+    c_images_.insert(cells_[c].v);
     return true;
   }
 
@@ -280,12 +316,24 @@ class Sweep {
     const FnClass cls = info(x.fn).cls;
     if (cls == FnClass::C || cls == FnClass::L) return false;
     if (!evaluated_[t]) return false;
-    if (!c_images_ready_) {
-      for (TermId k : order(c_root_))
-        if (evaluated_[k]) c_images_.insert(cells_[k].v);
-      c_images_ready_ = true;
+    return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 &&
+           weight(t) > 12 && !leaf_below(t, c, r);
+  }
+  // A leaf with a number added or as a factor says nothing new, and as a leaf of its own would lose
+  // what it has to do with the one below.
+  bool leaf_below(TermId t, TermId c, TermId r) {
+    const Term& x = dag_[t];
+    if (x.fn != Fn::Mul && x.fn != Fn::Add && x.fn != Fn::Sub && x.fn != Fn::Neg && x.fn != Fn::Div)
+      return false;
+    TermId below = 0;
+    int open = 0;
+    for (int k = 0; k < info(x.fn).arity; ++k) {
+      const Term::Kind kind = dag_[x.arg[k]].kind;
+      if (kind == Term::Kind::Number || kind == Term::Kind::Integer) continue;
+      below = x.arg[k];
+      ++open;
     }
-    return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 && weight(t) > 12;
+    return open == 1 && leaf(below, c, r);
   }
   int weight(TermId t) {
     auto it = weight_.find(t);
@@ -332,9 +380,8 @@ class Sweep {
   std::vector<uint8_t> evaluated_;
   std::vector<Experiment> experiments_;
   std::unordered_map<double, TermId> by_image_;  // of the reference
-  std::unordered_set<double> c_images_;
-  bool c_images_ready_ = false;
-  std::map<int64_t, std::vector<TermId>> by_value_;
+  std::unordered_set<double> c_images_;          // of what the sweep has come past, as replaced
+  std::vector<std::map<int64_t, std::vector<TermId>>> by_value_;  // of each sample
   std::unordered_set<TermId> overridden_;
   std::unordered_map<TermId, int> weight_;
   std::vector<Approximated> approximations_;
