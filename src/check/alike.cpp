@@ -16,7 +16,7 @@ using term::TermId;
 namespace {
 
 constexpr size_t kMaxTerms = 2'000'000;
-constexpr uint64_t kMaxVisits = 20'000'000;  // a few seconds
+constexpr uint64_t kMaxVisits = 60'000'000;  // a few seconds
 
 }  // namespace
 
@@ -87,33 +87,31 @@ void FormulaReader::add(uint64_t x) {
   hash_.second = term::mix64(hash_.second * 0x9e3779b97f4a7c15ULL + x);
 }
 
-std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Side& reference,
-                             const Plan& r_plan, const OutputPair& pair,
-                             const Positions& positions) {
+bool AlikeGroups::add(const Plan& c_plan, const Plan& r_plan, std::span<const int64_t> positions) {
   TermDag dag;
   TermDomain terms(dag, kMaxTerms);
-  term::Store<TermDomain> c_store(terms, candidate.sources), r_store(terms, reference.sources);
-  run_plan(candidate, c_plan, terms, c_store);
-  run_plan(reference, r_plan, terms, r_store);
-  FormulaReader reader(dag, reference);
-  std::vector<Positions> groups;
-  std::map<FormulaReader::Key, size_t> known;
+  term::Store<TermDomain> c_store(terms, candidate_.sources), r_store(terms, reference_.sources);
+  run_plan(candidate_, c_plan, terms, c_store);
+  run_plan(reference_, r_plan, terms, r_store);
+  if (terms.overflow) return false;
+  FormulaReader reader(dag, reference_);
   for (int64_t p : positions) {
     FormulaReader::Key key;
     TermId c = 0, r = 0;
-    if (!terms.overflow && reader.visits() < kMaxVisits) {
-      c = c_store.load1(pair.candidate.buffer, pair.candidate.element(p)).t;
-      r = r_store.load1(pair.reference.buffer, pair.reference.element(p)).t;
+    if (visits_ + reader.visits() < kMaxVisits) {
+      c = c_store.load1(pair_.candidate.buffer, pair_.candidate.element(p)).t;
+      r = r_store.load1(pair_.reference.buffer, pair_.reference.element(p)).t;
     }
-    if (c == 0 || r == 0 || terms.overflow || !reader.read(std::array{r, c}, &key)) {
-      groups.push_back({p});
+    if (c == 0 || r == 0 || !reader.read(std::array{r, c}, &key)) {
+      add_alone(p);
       continue;
     }
-    const auto [at, fresh] = known.try_emplace(key, groups.size());
-    if (fresh) groups.emplace_back();
-    groups[at->second].push_back(p);
+    const auto [at, fresh] = known_.try_emplace(key, groups_.size());
+    if (fresh) groups_.emplace_back();
+    groups_[at->second].push_back(p);
   }
-  return groups;
+  visits_ += reader.visits();
+  return true;
 }
 
 }  // namespace assay::check

@@ -1,6 +1,7 @@
 #pragma once
 // Locations whose formulas are the same up to the names of their inputs: what is proved or bounded
 // for one holds for all of them.
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -38,11 +39,25 @@ class FormulaReader {
 
 // Groups of positions of one output, each ascending, in the order of their first members. Two are
 // alike if a renaming of input elements (one to one, same type and range) turns the pair of
-// expressions (candidate, reference) of one into that of the other. The plans must cover all
-// positions. Cones too large for expressions, or indexed by data, stand alone, and so do those that
-// come after as much as is worth reading was read. Throws Late.
-std::vector<Positions> alike(const Side& candidate, const Plan& c_plan, const Side& reference,
-                             const Plan& r_plan, const OutputPair& pair,
-                             const Positions& positions);
+// expressions (candidate, reference) of one into that of the other. Cones too large for
+// expressions, or indexed by data, stand alone, and so do those that come after as much as is worth
+// reading was read.
+class AlikeGroups {
+ public:
+  AlikeGroups(const Side& candidate, const Side& reference, const OutputPair& pair)
+      : candidate_(candidate), reference_(reference), pair_(pair) {}
+  // The plans must cover the positions. False: too many for one look; none was added. Throws Late.
+  bool add(const Plan& c_plan, const Plan& r_plan, std::span<const int64_t> positions);
+  void add_alone(int64_t position) { groups_.push_back({position}); }
+  std::vector<Positions> take() { return std::move(groups_); }
+
+ private:
+  const Side& candidate_;
+  const Side& reference_;
+  const OutputPair& pair_;
+  std::vector<Positions> groups_;
+  std::map<FormulaReader::Key, size_t> known_;
+  uint64_t visits_ = 0;
+};
 
 }  // namespace assay::check

@@ -95,15 +95,29 @@ std::vector<Positions> ShapeCheck::only(size_t k, Positions positions) const {
 
 std::vector<Positions> ShapeCheck::alike_positions(size_t k, const Positions& open) {
   constexpr size_t kFew = 16;  // not worth a plan of their own
-  if (open.size() > kFew) {
-    const std::vector<Positions> all = only(k, open);
-    auto c_plan = make_plan(candidate_, wants_of(pairs_, all, true));
-    auto r_plan = make_plan(reference_, wants_of(pairs_, all, false));
-    if (c_plan && r_plan) return alike(candidate_, *c_plan, reference_, *r_plan, pairs_[k], open);
+  AlikeGroups groups(candidate_, reference_, pairs_[k]);
+  for (size_t at = 0, size = open.size(); at < open.size();) {
+    const Positions part(open.begin() + static_cast<ptrdiff_t>(at),
+                         open.begin() + static_cast<ptrdiff_t>(std::min(open.size(), at + size)));
+    const std::vector<Positions> all = only(k, part);
+    bool seen = false;
+    if (size > kFew) {
+      const auto c_plan = make_plan(candidate_, wants_of(pairs_, all, true));
+      const auto r_plan = make_plan(reference_, wants_of(pairs_, all, false));
+      if (!c_plan || !r_plan)
+        size = 0;
+      else
+        seen = groups.add(*c_plan, *r_plan, part);
+    }
+    if (!seen && size > kFew) {
+      size = std::max(kFew, size / 4);
+      continue;
+    }
+    if (!seen)
+      for (size_t j = at; j < open.size(); ++j) groups.add_alone(open[j]);
+    at = seen ? at + part.size() : open.size();
   }
-  std::vector<Positions> alone;
-  for (int64_t position : open) alone.push_back({position});
-  return alone;
+  return groups.take();
 }
 
 void ShapeCheck::not_examined(size_t k, uint64_t count) {
