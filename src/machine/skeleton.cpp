@@ -2,6 +2,7 @@
 // elsewhere.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "machine/bit_memory.h"
@@ -27,6 +28,7 @@ class Skeleton {
   void begin_cta(Cta& cta) {
     unknown_.resize(cta.warps.size());
     for (auto& u : unknown_) u.assign(k_.regs.size(), 0);
+    choices_.assign(cta.warps.size(), {});
     if (!values_) return;
     cta.shared.assign(k_.shared_bytes() * 2, 0);  // bytes, then which of them are known
     cta.local.assign(cta.warps.size(), {});
@@ -58,6 +60,12 @@ class Skeleton {
     uint8_t bytes[4096];
     uint8_t known[4096];
   };
+  // Unknown lanes of a register that hold one of two values: what stands there, or `other`. The
+  // compiler makes loads at such addresses of selects between two words of memory.
+  struct Choice {
+    uint32_t lanes = 0;
+    uint64_t other[32];
+  };
 
   uint32_t unknown(Warp& w, RegRef r) {
     return r && k_.regs[r.id].tainted ? unknown_[w.id][r.id] : 0;
@@ -66,7 +74,55 @@ class Skeleton {
     if (!r) return;
     uint32_t& x = unknown_[w.id][r.id];
     x = (x & ~mask) | (u & mask);
+    auto& choices = choices_[w.id];
+    if (choices.empty()) return;
+    if (const auto it = choices.find(r.id); it != choices.end()) it->second.lanes &= ~mask;
   }
+  const Choice* choice(Warp& w, RegRef r, uint32_t* lanes) const {
+    const auto& all = choices_[w.id];
+    const auto it = r ? all.find(r.id) : all.end();
+    *lanes = it == all.end() ? 0 : it->second.lanes & unknown_[w.id][r.id];
+    return *lanes != 0 ? &it->second : nullptr;
+  }
+  uint64_t value(Warp& w, RegRef r, uint32_t lane) const {
+    return k_.regs[r.id].file == RegFile::Double ? w.reg64(r)[lane] : w.reg(r)[lane];
+  }
+  void set_value(Warp& w, RegRef r, uint32_t lane, uint64_t v) const {
+    if (k_.regs[r.id].file == RegFile::Double)
+      w.reg64(r)[lane] = v;
+    else
+      w.reg(r)[lane] = static_cast<uint32_t>(v);
+  }
+  // Puts the other values of `lanes` of a register into place, and takes them away at the end.
+  class Swapped {
+   public:
+    Swapped(Skeleton& s, Warp& w, RegRef r, const Choice& c, uint32_t lanes)
+        : s_(s), w_(w), r_(r), lanes_(lanes) {
+      for (uint32_t m = lanes; m != 0; m &= m - 1) {
+        const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+        keep_[l] = s.value(w, r, l);
+        s.set_value(w, r, l, c.other[l]);
+      }
+    }
+    ~Swapped() {
+      for (uint32_t m = lanes_; m != 0; m &= m - 1) {
+        const auto l = static_cast<uint32_t>(__builtin_ctz(m));
+        s_.set_value(w_, r_, l, keep_[l]);
+      }
+    }
+    Swapped(const Swapped&) = delete;
+    Swapped& operator=(const Swapped&) = delete;
+
+   private:
+    Skeleton& s_;
+    Warp& w_;
+    RegRef r_;
+    uint32_t lanes_;
+    uint64_t keep_[32];
+  };
+  uint32_t choose(Warp& w, const MicroOp& op, uint32_t lanes, uint64_t* first, uint64_t* second);
+  void settle(Warp& w, RegRef dst, uint32_t lanes, const uint64_t* first, const uint64_t* second);
+  void access_either(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   WarpAccess describe(const Cta& cta, const Warp& w, const MicroOp& op, Space space) const;
   void access(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, uint32_t address_unknown,
               bool conditional);
@@ -88,8 +144,9 @@ class Skeleton {
   Observer& observer_;
   bool values_ = false;
   std::vector<std::vector<uint32_t>> unknown_;  // of each warp and register: unknown lanes
-  std::unordered_map<uint64_t, Page> pages_;    // global memory that the launch has written
-  bool lost_[8] = {};                           // of each space: all contents unknown
+  std::vector<std::unordered_map<uint32_t, Choice>> choices_;  // of each warp, by register
+  std::unordered_map<uint64_t, Page> pages_;  // global memory that the launch has written
+  bool lost_[8] = {};                         // of each space: all contents unknown
 };
 
 WarpAccess Skeleton::describe(const Cta& cta, const Warp& w, const MicroOp& op, Space space) const {
@@ -133,7 +190,13 @@ void Skeleton::access(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, uint3
     }
     if (ok) move(cta, w, op, a, ok);
   }
-  if (uint32_t u = mask & address_unknown) {
+  uint32_t either = 0;
+  if ((mask & address_unknown) != 0 && op.num_src != 0 &&
+      (op.space == Space::Shared || op.space == Space::Global || op.space == Space::Generic))
+    choice(w, op.src[0], &either);
+  either &= mask & address_unknown;
+  if (either != 0) access_either(cta, w, op, either);
+  if (uint32_t u = mask & address_unknown & ~either) {
     Space s = op.space == Space::Const || op.space == Space::Param ? Space::Global : op.space;
     WarpAccess x = describe(cta, w, op, s);
     x.mask = u;
@@ -145,6 +208,103 @@ void Skeleton::access(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, uint3
       lose(s);
       set_unknown(w, op.dst, u, ~0u);
     }
+  }
+}
+
+// Each lane at one of two addresses: both are looked at, and what is there is unknown afterwards.
+void Skeleton::access_either(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
+  uint32_t lanes = 0;
+  const Choice* c = choice(w, op.src[0], &lanes);
+  for (const bool second : {false, true}) {
+    std::optional<Swapped> swapped;
+    if (second) swapped.emplace(*this, w, op.src[0], *c, mask);
+    for (uint32_t todo = mask; todo != 0;) {
+      LaneAddrs a;
+      uint32_t rest = 0;
+      lane_addresses(w, op, todo, &a, &rest);
+      const uint32_t now = todo & ~rest;
+      todo = rest;
+      if (a.space == Space::Shared ||
+          (a.space == Space::Global && a.addr[std::countr_zero(now)] < kSharedWindow)) {
+        WarpAccess x = describe(cta, w, op, a.space);
+        x.mask = now;
+        x.addr = a.addr;
+        x.anywhere = true;
+        observer_.unknown_access(x, true);
+      }
+      if (!op.value || op.kind == OpKind::Ld) continue;
+      for (uint32_t m = now; m != 0; m &= m - 1)
+        put(cta, w, a, static_cast<uint32_t>(std::countr_zero(m)), 0, bytes(op.type) * op.vec, 0,
+            false);
+    }
+  }
+  if (!op.value) return;
+  if (op.kind == OpKind::Ld)
+    for (uint32_t e = 0; e < op.vec; ++e) set_unknown(w, k_.vecs[op.vecs + e], mask, ~0u);
+  else
+    set_unknown(w, op.dst, mask, ~0u);
+}
+
+// The lanes whose result is one of two values, and those: of a select whose predicate alone is
+// unknown, and of arithmetic on one such value and known ones.
+uint32_t Skeleton::choose(Warp& w, const MicroOp& op, uint32_t lanes, uint64_t* first,
+                          uint64_t* second) {
+  if (op.kind == OpKind::Selp) {
+    lanes &= unknown(w, op.src[2]) & ~unknown(w, op.src[0]) & ~unknown(w, op.src[1]);
+    for (uint32_t m = lanes; m != 0; m &= m - 1) {
+      const auto l = static_cast<uint32_t>(std::countr_zero(m));
+      first[l] = value(w, op.src[0], l);
+      second[l] = value(w, op.src[1], l);
+    }
+    return lanes;
+  }
+  if ((op.kind != OpKind::Alu && op.kind != OpKind::Mad && op.kind != OpKind::Mov) ||
+      choices_[w.id].empty())
+    return 0;
+  uint32_t out = 0;
+  for (size_t i = 0; i < op.num_src; ++i) {
+    const RegRef r = op.src[i];
+    uint32_t found = 0;
+    const Choice* c = choice(w, r, &found);
+    found &= lanes & ~out;
+    for (size_t j = 0; j < op.num_src; ++j)
+      if (op.src[j] && op.src[j].id != r.id) found &= ~unknown(w, op.src[j]);
+    if (c == nullptr || found == 0) continue;
+    uint64_t keep[32];
+    for (uint32_t m = found; m != 0; m &= m - 1) {
+      const auto l = static_cast<uint32_t>(std::countr_zero(m));
+      keep[l] = value(w, op.dst, l);
+    }
+    const auto run = [&](uint64_t* to) {
+      bits_execute(w, k_, op, found, false);
+      for (uint32_t m = found; m != 0; m &= m - 1) {
+        const auto l = static_cast<uint32_t>(std::countr_zero(m));
+        to[l] = value(w, op.dst, l);
+        set_value(w, op.dst, l, keep[l]);
+      }
+    };
+    {
+      const Swapped other(*this, w, r, *c, found);
+      run(second);
+    }
+    run(first);
+    out |= found;
+  }
+  return out;
+}
+
+void Skeleton::settle(Warp& w, RegRef dst, uint32_t lanes, const uint64_t* first,
+                      const uint64_t* second) {
+  for (uint32_t m = lanes; m != 0; m &= m - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(m));
+    set_value(w, dst, l, first[l]);
+    if (first[l] == second[l]) {
+      set_unknown(w, dst, 1u << l, 0);
+      continue;
+    }
+    Choice& c = choices_[w.id][dst.id];
+    c.lanes |= 1u << l;
+    c.other[l] = second[l];
   }
 }
 
@@ -208,8 +368,11 @@ bool Skeleton::execute(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
     default:
       break;
   }
+  uint64_t first[32], second[32];
+  const uint32_t either = u != 0 && op.dst ? choose(w, op, sure, first, second) : 0;
   if (op.kind != OpKind::Clock) bits_execute(w, k_, op, run, run == w.alive);
   set_unknown(w, op.dst, run, u);
+  if (either != 0) settle(w, op.dst, either, first, second);
   set_unknown(w, op.dst2, run, u);
   if (op.kind == OpKind::Unpack) {
     for (uint32_t i = 0; i < op.vec; ++i) set_unknown(w, k_.vecs[op.vecs + i], run, u);

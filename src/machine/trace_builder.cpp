@@ -508,6 +508,12 @@ NodeId TraceBuilder::convert(NodeId n, Ty want) {
     default:
       break;
   }
+  if (uint64_t v = 0; is_fn(n, Fn::Select) && !is_float(want) && want != Ty::Pred &&
+                      is_constant(x.b, &v) && is_constant(x.c, &v)) {
+    const Node choice = x;
+    const NodeId a = convert(choice.b, want);
+    return select(choice.a, a, convert(choice.c, want), op_of(n).pc);
+  }
   if (bits(have) == bits(want)) {
     if (is_fn(n, Fn::Bits) && type_of(x.a) == want) return x.a;
     // A bfloat16 in the high half of a word is that number as a float.

@@ -173,7 +173,7 @@ class Tracer {
   bool decompose(NodeId n, int64_t scale, int depth, AffineAddr* out);
   bool global_written(const Device::Area& area);
   NodeId extend_node(NodeId n, Ty mem, Ty reg, uint32_t pc);
-  NodeId widen(NodeId n, bool is_signed_value);
+  NodeId widen(NodeId n, bool is_signed_value, uint32_t from = 32);
   NodeId index_node(const AffineAddr& a, int64_t unit, uint32_t pc);
   const Device::Area* area_near(const AffineAddr& a, uint32_t mask, int64_t* base);
   bool address_of(Warp& w, const MicroOp& op, uint32_t mask, AffineAddr* a, Space* space);

@@ -16,12 +16,27 @@ int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 }  // namespace
 
-// As a 64-bit integer.
-NodeId Tracer::widen(NodeId n, bool is_signed_value) {
+// As a 64-bit integer. `from`: bits of it that count.
+NodeId Tracer::widen(NodeId n, bool is_signed_value, uint32_t from) {
   if (bits(b_.type_of(n)) == 64) return n;
   Mods m;
-  m.type2 = is_signed_value ? Ty::S32 : Ty::U32;
-  return b_.apply(Fn::CvtII, Ty::S64, m, 0, b_.convert(n, m.type2));
+  if (from == 16)
+    m.type2 = is_signed_value ? Ty::S16 : Ty::U16;
+  else
+    m.type2 = is_signed_value ? Ty::S32 : Ty::U32;
+  n = b_.convert(n, m.type2);
+  const Node x = b_.trace.nodes[n];
+  uint64_t u = 0, v = 0;
+  if (b_.is_fn(n, Fn::Select) && b_.is_constant(x.b, &u) && b_.is_constant(x.c, &v)) {
+    const uint32_t shift = 64 - bits(m.type2);
+    const auto whole = [&](uint64_t k) {
+      const auto extended = static_cast<int64_t>(k << shift) >> shift;
+      return is_signed_value ? static_cast<uint64_t>(extended) : k << shift >> shift;
+    };
+    const NodeId a = b_.constant(Ty::S64, whole(u));
+    return b_.select(x.a, a, b_.constant(Ty::S64, whole(v)), 0);
+  }
+  return b_.apply(Fn::CvtII, Ty::S64, m, 0, n);
 }
 
 // Adds scale * n. 64-bit sums wrap as addresses do; 32-bit ones are addresses in a small space.
@@ -58,16 +73,17 @@ bool Tracer::decompose(NodeId n, int64_t scale, int depth, AffineAddr* out) {
         if (b_.is_constant(x.a, &v)) return decompose(x.b, scale * as_int(v), depth - 1, out);
         break;
       case Fn::IMulWide: {
-        bool s = op.type == Ty::S32;
+        const uint32_t from = bits(op.type);
+        const bool s = is_signed(op.type);
+        if (from != 16 && from != 32) break;
         auto factor = [&](uint64_t c) {
-          return s ? static_cast<int64_t>(static_cast<int32_t>(c)) : static_cast<int64_t>(c);
+          if (from == 16) return s ? int64_t{static_cast<int16_t>(c)} : static_cast<int64_t>(c);
+          return s ? int64_t{static_cast<int32_t>(c)} : static_cast<int64_t>(c);
         };
-        if (bits(op.type) == 32 && b_.is_constant(x.b, &v)) {
-          return decompose(widen(x.a, s), scale * factor(v), depth - 1, out);
-        }
-        if (bits(op.type) == 32 && b_.is_constant(x.a, &v)) {
-          return decompose(widen(x.b, s), scale * factor(v), depth - 1, out);
-        }
+        if (b_.is_constant(x.b, &v))
+          return decompose(widen(x.a, s, from), scale * factor(v), depth - 1, out);
+        if (b_.is_constant(x.a, &v))
+          return decompose(widen(x.b, s, from), scale * factor(v), depth - 1, out);
         break;
       }
       case Fn::Bits:
