@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
-#include <optional>
 #include <map>
+#include <optional>
 
 #include "check/signature.h"
 

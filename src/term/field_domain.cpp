@@ -398,7 +398,11 @@ void FieldDomain::oblige(Obligation::Kind kind, const Row& a, uint32_t mask) {
     double value = 0;
     if (is_const(a.v[l], &value) && (value > 0 || (kind == Obligation::Kind::NonZero && value < 0)))
       return;
-    obligations.push_back({kind, a.v[l], pc});
+    double image = a.v[l];
+    if (kind == Obligation::Kind::NonZero)  // a root is 0 where its square is
+      for (const Pair* s = facts_.squares.find(image); s != nullptr; s = facts_.squares.find(image))
+        image = s->v;
+    obligations.push_back({kind, image, pc});
   });
 }
 

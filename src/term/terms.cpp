@@ -26,12 +26,14 @@ uint64_t key_of(const Term& t) {
                std::bit_cast<uint64_t>(t.value));
 }
 
+bool same_mods(const Mods& a, const Mods& b) {
+  return a.imm == b.imm && a.sat == b.sat && a.round == b.round && a.type2 == b.type2;
+}
 bool same(const Term& a, const Term& b) {
   return a.kind == b.kind && a.fn == b.fn && a.type == b.type && a.symbol == b.symbol &&
          a.element == b.element &&
          std::bit_cast<uint64_t>(a.value) == std::bit_cast<uint64_t>(b.value) &&
-         a.mods.imm == b.mods.imm && a.mods.sat == b.mods.sat && a.mods.round == b.mods.round &&
-         a.mods.type2 == b.mods.type2 &&
+         same_mods(a.mods, b.mods) &&
          std::equal(std::begin(a.arg), std::end(a.arg), std::begin(b.arg));
 }
 
@@ -102,8 +104,36 @@ TermId TermDag::undef(uint64_t tag) {
   t.symbol = tag;
   return intern(t);
 }
+// Extrema have their constant outermost, so that start values of loops do not hide what they were
+// compared with: max(max(K, a), b) is max(max(a, b), K).
+TermId TermDag::constant_last(Fn fn, Ty type, const Mods& mods, const TermId* args, uint32_t pc) {
+  for (int k = 0; k < 2; ++k) {
+    const Term inner = terms_[args[k]];
+    if (inner.kind != Term::Kind::Apply || inner.fn != fn || inner.type != type ||
+        !same_mods(inner.mods, mods))
+      continue;
+    for (int j = 0; j < 2; ++j) {
+      const Term constant = terms_[inner.arg[j]];
+      if (constant.kind != Term::Kind::Number) continue;
+      const Term& other = terms_[args[1 - k]];
+      TermId outer[2] = {inner.arg[1 - j], inner.arg[j]};
+      if (other.kind == Term::Kind::Number) {
+        outer[1] = number(type, fn == Fn::Max ? std::max(constant.value, other.value)
+                                              : std::min(constant.value, other.value));
+      } else {
+        const TermId both[2] = {inner.arg[1 - j], args[1 - k]};
+        outer[0] = apply(fn, type, mods, both, 2, pc);
+      }
+      return apply(fn, type, mods, outer, 2, pc);
+    }
+  }
+  return 0;
+}
+
 TermId TermDag::apply(Fn fn, Ty type, const Mods& mods, const TermId* args, int count,
                       uint32_t pc) {
+  if (count == 2 && (fn == Fn::Max || fn == Fn::Min))
+    if (const TermId t = constant_last(fn, type, mods, args, pc); t != 0) return t;
   Term t;
   t.fn = fn;
   t.type = type;

@@ -44,6 +44,8 @@ class TermDag {
 
  private:
   TermId intern(const Term& t);
+  // 0: as it stands.
+  TermId constant_last(Fn fn, Ty type, const Mods& mods, const TermId* args, uint32_t pc);
   std::vector<Term> terms_;  // terms_[0] is a dummy
   // Open addressing: ids by hash, 0 where free; a power of two, at most half full.
   std::vector<TermId> index_ = std::vector<TermId>(64, 0);
