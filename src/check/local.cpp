@@ -300,6 +300,7 @@ class Sweep {
           bound_unary(request, rq_.tolerance.atol / std::max(rq_.tolerance.rtol, 1e-300));
       if (!bound || *bound > rq_.tolerance.rtol) return false;
       approximations_.push_back({fmt::format("{} stands for {}", text(c), text(r)), *bound});
+      approximated_.insert({c, r});  // no leaf: what lies below both still belongs together
     }
     cells_[c] = cells_[r];
     overridden_.insert(c);
@@ -315,7 +316,7 @@ class Sweep {
     if (x.kind != Term::Kind::Apply) return true;
     const FnClass cls = info(x.fn).cls;
     if (cls == FnClass::C || cls == FnClass::L) return false;
-    if (!evaluated_[t]) return false;
+    if (!evaluated_[t] || approximated_.count(t) != 0) return false;
     return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 &&
            weight(t) > 12 && !leaf_below(t, c, r);
   }
@@ -385,6 +386,7 @@ class Sweep {
   std::unordered_set<TermId> overridden_;
   std::unordered_map<TermId, int> weight_;
   std::vector<Approximated> approximations_;
+  std::unordered_set<TermId> approximated_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <future>
+#include <optional>
 #include <set>
 
 #include "term/interval_domain.h"
@@ -76,12 +77,20 @@ bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, ui
   settings.with_exp = in.candidate.uses_exp || in.reference.uses_exp;
   FieldDomain domain(settings, snapper);
   set_ranges(domain, in.reference);
-  domain.record_obligations = trial == 0;
-  Store<FieldDomain> r_store(domain, in.reference.sources), c_store(domain, in.candidate.sources);
-  run_plan(in.reference, in.r_plan, domain, r_store);
+  domain.record_obligations = true;
+  std::optional<Store<FieldDomain>> r_store(std::in_place, domain, in.reference.sources);
+  Store<FieldDomain> c_store(domain, in.candidate.sources);
+  run_plan(in.reference, in.r_plan, domain, *r_store);
   std::vector<Obligation> r_needs;
   r_needs.swap(domain.obligations);
+  if (domain.open_choices == 0) domain.assume(r_needs);
+  domain.record_obligations = trial == 0;
   run_plan(in.candidate, in.c_plan, domain, c_store);
+  if (domain.assumptions_used != 0) {  // the reference may ask the same
+    domain.record_obligations = false;
+    r_store.emplace(domain, in.reference.sources);
+    run_plan(in.reference, in.r_plan, domain, *r_store);
+  }
   if (domain.divisions_by_zero != 0 && attempt < 3) return false;
   if (trial == 0) {
     out.extra = missing(domain.obligations, r_needs, domain.primes().p.p);
@@ -92,7 +101,7 @@ bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, ui
     const OutputPair& pair = in.pairs[k];
     for (const int64_t position : in.positions[k]) {
       const auto c = c_store.load1(pair.candidate.buffer, pair.candidate.element(position));
-      const auto r = r_store.load1(pair.reference.buffer, pair.reference.element(position));
+      const auto r = r_store->load1(pair.reference.buffer, pair.reference.element(position));
       // A store at an index of unknown form may have gone anywhere.
       const bool undefined = c.v <= -3 || r.v <= -3 || domain.unknown_scatters != 0;
       out.state[k].push_back(undefined ? 2 : c.v != r.v ? 1 : 0);

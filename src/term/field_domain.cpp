@@ -406,6 +406,24 @@ void FieldDomain::oblige(Obligation::Kind kind, const Row& a, uint32_t mask) {
   });
 }
 
+void FieldDomain::assume(const std::vector<Obligation>& needs) {
+  constexpr size_t kMost = 1'000'000;
+  for (const Obligation& o : needs) {
+    if (nonzero_.size() > kMost) return;
+    if (o.kind == Obligation::Kind::Positive) positive_.insert(o.image);
+    if (o.kind != Obligation::Kind::NonNegative)
+      nonzero_.insert(std::min(o.image, primes_.p.p - o.image));
+  }
+}
+
+int FieldDomain::assumed_sign(double x, double y) const {
+  if (nonzero_.empty()) return 0;
+  if (y == 0 && positive_.count(x) != 0) return 1;
+  if (x == 0 && positive_.count(y) != 0) return -1;
+  const double d = f_sub(primes_.p, x, y);
+  return nonzero_.count(std::min(d, primes_.p.p - d)) != 0 ? 2 : 0;
+}
+
 bool FieldDomain::rational(double image, int bits, int64_t* num, int64_t* den) const {
   // Wang's rational reconstruction.
   const int64_t limit = int64_t{1} << bits;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/fn.h"
@@ -116,6 +117,11 @@ class FieldDomain {
   std::vector<std::string> folds;  // guards folded, for the list of snaps
   uint32_t pc = 0;                 // set by the evaluator, for obligations
   bool record_obligations = false;
+  uint64_t open_choices = 0;  // comparisons and selects that depend on inputs
+  // What the reference needs holds wherever anything is asked: from now on comparisons with 0 know.
+  // Not for needs that a choice may guard (where(x != 0, 1 / x, 0) is defined at 0).
+  void assume(const std::vector<Obligation>& needs);
+  uint64_t assumptions_used = 0;
 
   // The image is num / den, both below 2^bits. A random image passes with odds below 2^(2 bits -
   // 49).
@@ -223,6 +229,8 @@ class FieldDomain {
   void note_constants(Fn fn, Ty type, const Row& a, const Row& b, const Row& c, Row& out,
                       uint32_t mask);
   void oblige(Obligation::Kind kind, const Row& a, uint32_t mask);
+  // The sign of x - y by what is assumed: 1 or -1; 2: not 0; 0: nothing is known.
+  int assumed_sign(double x, double y) const;
   double e_hash(double v) const { return to_element(mix64(std::bit_cast<uint64_t>(v) ^ salt_e_)); }
   uint64_t salt(Fn fn) const { return mix64(seed_ * 977 + static_cast<uint64_t>(fn) + 1); }
 
@@ -231,6 +239,7 @@ class FieldDomain {
   uint64_t seed_, salt_v_, salt_e_;
   bool with_exp_, log_laws_;
   bool have_logs_ = false, have_roots_ = false;
+  std::unordered_set<double> nonzero_, positive_;  // assumed; of x and -x the smaller image
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;
   // Extrema whose image nobody has asked for: a leaf (which a node with an image becomes), a node

@@ -281,6 +281,16 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
       known = numeric(l, &sign);
       if (both_inf || (d == 0 && !known)) known = true, sign = 0;
     }
+    if (const int by = known ? 0 : assumed_sign(x, y); by != 0) {
+      if (by != 2) {
+        known = true, sign = by;
+        ++assumptions_used;
+      } else if (point) {
+        ++assumptions_used;
+        out.v[l] = out.e[l] = fn == Fn::Ne || fn == Fn::Neu ? 1 : 0;
+        return;
+      }
+    }
     double gt, lt, eq;
     if (known) {
       gt = sign > 0, lt = sign < 0, eq = sign == 0;
@@ -338,6 +348,7 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
     fresh |= 1u << l;
     facts_.preds.prefetch(r);
   });
+  if (fresh != 0) ++open_choices;
   for_lanes(fresh, [&](int l) { facts_.preds[out.v[l]] = made[static_cast<size_t>(l)]; });
 }
 
@@ -727,6 +738,7 @@ void FieldDomain::select(Ty type, const Row& p, const Row& a, const Row& b, Row&
       copy_lane(cp.v[l] == 0 ? cb : ca, l, out, l);
       return;
     }
+    ++open_choices;
     auto is_truth = [](double v) { return v == 0 || v == 1; };
     if (type == Ty::Pred && ((cp.undef | ca.undef | cb.undef) & bit) == 0 &&
         (is_truth(ca.v[l]) || is_truth(cb.v[l])))
