@@ -385,6 +385,9 @@ std::vector<Experiment> structured_experiments(const std::vector<SymbolInfo>& sy
       Experiment& e = add("one spike", {K::Uniform, -1, 1, 1, 1});
       e.override_value(spot.symbol, spot.element, height);
     }
+    for (double height : {0.5, 1e-3})  // what is divided by a sum or a norm stays large
+      add("one value, all others zero", {K::Constant, 0, 0, 1, 1})
+          .override_value(spot.symbol, spot.element, height);
     add("one zero", {K::Uniform, 0.1, 2, 1, 1}).override_value(spot.symbol, spot.element, 0);
   }
   return out;
