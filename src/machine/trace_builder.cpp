@@ -1,6 +1,7 @@
 #include "machine/trace_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace assay::machine {
@@ -171,14 +172,32 @@ NodeId TraceBuilder::bcast(NodeId n, uint8_t lane) {
   return raw(op, n, lane);
 }
 
-NodeId TraceBuilder::perm(NodeId n, const LaneMap& from) {
-  bool same = true, identity = true;
-  for (uint8_t l = 0; l < kLanes; ++l) {
-    same = same && from[l] == from[0];
-    identity = identity && from[l] == l;
+// The place of a pattern in trace.perms; the few that a loop uses are found without a search.
+uint32_t TraceBuilder::pattern(const LaneMap& from) {
+  std::array<uint64_t, 4> w;
+  std::memcpy(w.data(), from.data(), 32);
+  const uint64_t h = (w[0] ^ std::rotl(w[1], 17) ^ std::rotl(w[2], 31) ^ std::rotl(w[3], 47)) *
+                     0x9e3779b97f4a7c15u;
+  uint32_t& recent = recent_perms_[h >> 58];
+  if (recent < trace.perms.size() && trace.perms[recent] == from) return recent;
+  std::vector<uint32_t>& list = perms_[{w[0] ^ (w[3] << 3), w[1], w[2]}];
+  for (uint32_t i : list) {
+    if (trace.perms[i] == from) return recent = i;
   }
-  if (identity) return n;
-  if (same) return bcast(n, from[0]);
+  recent = static_cast<uint32_t>(trace.perms.size());
+  trace.perms.push_back(from);
+  list.push_back(recent);
+  return recent;
+}
+
+NodeId TraceBuilder::perm(NodeId n, const LaneMap& from) {
+  static constexpr LaneMap kIdentity = [] {
+    LaneMap m{};
+    for (uint8_t l = 0; l < kLanes; ++l) m[l] = l;
+    return m;
+  }();
+  if (from == kIdentity) return n;
+  if (std::memcmp(from.data(), from.data() + 1, kLanes - 1) == 0) return bcast(n, from[0]);
   switch (op_of(n).kind) {
     case NodeKind::ConstAll:
     case NodeKind::Undef:
@@ -192,18 +211,7 @@ NodeId TraceBuilder::perm(NodeId n, const LaneMap& from) {
     default:
       break;
   }
-  std::array<uint64_t, 4> w;
-  std::memcpy(w.data(), from.data(), 32);
-  std::vector<uint32_t>& list = perms_[{w[0] ^ (w[3] << 3), w[1], w[2]}];
-  uint32_t index = ~0u;
-  for (uint32_t i : list) {
-    if (trace.perms[i] == from) index = i;
-  }
-  if (index == ~0u) {
-    index = static_cast<uint32_t>(trace.perms.size());
-    trace.perms.push_back(from);
-    list.push_back(index);
-  }
+  const uint32_t index = pattern(from);
   Ty t = type_of(n);
   uint32_t& op = perm_op_[static_cast<int>(t)];
   if (!op) {

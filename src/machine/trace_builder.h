@@ -73,6 +73,7 @@ class TraceBuilder {
       return h ^ (h >> 32);
     }
   };
+  uint32_t pattern(const LaneMap& from);
   NodeId make_minmax(NodeId cond, NodeId a, NodeId b, uint32_t pc);
 
   std::vector<Ty> op_type_;
@@ -81,6 +82,7 @@ class TraceBuilder {
   std::unordered_map<std::array<uint64_t, 3>, std::vector<NodeId>, Hash> vecs_;
   std::unordered_map<std::array<uint64_t, 3>, NodeId, Hash> unary_;  // conversions, halves, not
   std::unordered_map<std::array<uint64_t, 3>, std::vector<uint32_t>, Hash> perms_;
+  std::array<uint32_t, 64> recent_perms_{};
   // Loads of one element by many instructions are one node while the table holds it.
   static constexpr size_t kMostRecentInputs = 1 << 18;
   void grow_recent_inputs();

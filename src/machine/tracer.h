@@ -122,6 +122,7 @@ class Tracer {
   bool load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool load_shared_words(Warp& w, const MicroOp& op);
+  bool load_shared_lanes(Warp& w, const MicroOp& op);
   bool load_word(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                  uint32_t offset, RegRef d);
   void load_slow(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,

@@ -120,12 +120,42 @@ void Tracer::load_slow_piece(Warp& w, const MicroOp& op, const LaneAddrs& a, uin
   gather_lanes(w, d, mask, v, k_.regs[d.id].type, op.type);
 }
 
+// Words of one node anywhere in a page: rows of a tile that is smaller than a warp.
+bool Tracer::load_shared_lanes(Warp& w, const MicroOp& op) {
+  const uint32_t* base = w.reg(op.src[0]);
+  const auto imm = static_cast<uint32_t>(op.imm);
+  const uint32_t first = base[0] + imm;
+  CellPage* page = shared_.find(first / 4);
+  const RegRef d = k_.vecs[op.vecs];
+  const uint32_t start = first / 4 / CellPage::kWords * CellPage::kWords * 4;
+  const uint32_t size = k_.shared_bytes();
+  if (!page || !d || bits(k_.regs[d.id].type) != 32 || size < start + 4) return false;
+  const uint32_t last = std::min(CellPage::kWords * 4, size - start) - 4;
+  const CellTag tag = page->tag[first / 4 % CellPage::kWords];
+  if (tag_kind(tag) != CellKind::Word || (tag & kBoth)) return false;
+  LaneMap lane;
+  CellTag other = 0;  // differences beside the lane
+  uint32_t beyond = 0, odd = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint32_t at = base[l] + imm - start;  // wraps where it lies before the page
+    odd |= at;
+    beyond |= static_cast<uint32_t>(at > last);
+    const CellTag t = page->tag[at / 4 % CellPage::kWords];
+    lane[l] = tag_lane(t);
+    other |= (t ^ tag) >> 8;
+  }
+  if (beyond || odd % 4 != 0 || other != 0) return false;
+  assign_plain(w, d, ~0u, b_.perm(tag_node(tag), lane));
+  return true;
+}
+
 // The usual load of a whole warp: words of shared memory at one address or at adjacent ones, as
 // they were stored. False: nothing is done.
 bool Tracer::load_shared_words(Warp& w, const MicroOp& op) {
   const uint32_t n = 4 * op.vec;
   const uint32_t* base = w.reg(op.src[0]);
   const AddrShape shape = lanes().shape32(base, n);
+  if (shape == AddrShape::Other && op.vec == 1) return load_shared_lanes(w, op);
   if (shape == AddrShape::Other || (shape == AddrShape::Contiguous && op.vec != 1)) return false;
   const uint64_t first = static_cast<uint32_t>(base[0] + static_cast<uint32_t>(op.imm));
   const uint64_t end = first + n + (shape == AddrShape::Contiguous ? 31 * n : 0);

@@ -94,6 +94,18 @@ class FieldDomain {
       copy_marks(from, from_lane, to, lane);
   }
 
+  // Lane l of `to` is lane lanes[l] of `from`; false: some bear marks, nothing is done.
+  static bool permute(const Row& from, const uint8_t* lanes, Row& to) {
+    if (from.marked() != 0 || (from.taint != 0 && from.taint != ~0u)) return false;
+    for (int l = 0; l < kRow; ++l) {
+      to.v[l] = from.v[lanes[l]];
+      to.e[l] = from.e[lanes[l]];
+    }
+    to.raw = to.pinf = to.ninf = to.undef = to.lazy = 0;
+    to.taint = from.taint;
+    return true;
+  }
+
   // The lanes of mask in which both rows have the same image and are numbers.
   uint32_t agree(Ty type, const Row& a, const Row& b, uint32_t mask);
 

@@ -297,6 +297,10 @@ void TraceEval<D>::eval(const machine::Trace& t, const machine::Node& n, machine
     }
     case NodeKind::Perm: {
       const auto& lanes = t.perms[n.b];
+      if constexpr (requires(const Row& from) { D::permute(from, lanes.data(), out); })
+        if (mask == ~0u && (slot_[n.a] & Marks::kPacked) == 0 &&
+            D::permute(value(n.a), lanes.data(), out))
+          break;
       domain_.clear(out);
       for (uint32_t m = mask; m != 0; m &= m - 1) {
         const int l = __builtin_ctz(m);

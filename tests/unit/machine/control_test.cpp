@@ -454,6 +454,75 @@ TEST(Nodes, PartialMasksAreAffine) {
   EXPECT_EQ(t->stores[0].count, 8u);
 }
 
+// Words of one node in another order are a permutation; out of bounds, misaligned or of several
+// nodes they go the long way.
+TEST(Nodes, SharedWordsInAnotherOrder) {
+  const std::string fill =
+      "mov.u32 %r9, s;\nshl.b32 %r2, %r1, 2;\nadd.s32 %r3, %r9, %r2;\n"
+      "ld.global.f32 %f1, [%rd5];\nst.shared.f32 [%r3], %f1;\n";
+  const std::string out = "ld.shared.f32 %f2, [%r5];\nst.global.f32 [%rd4], %f2;\n";
+  const std::string shared = ".shared .align 4 .b8 s[126];\n";
+  auto from = [](const Trace& t, uint32_t part) {
+    const StoreOut s = t.store({0, part});
+    const Node& n = t.nodes[s.node];
+    EXPECT_EQ(t.ops[n.op].kind, NodeKind::Perm);
+    return t.perms[n.b][s.lane];
+  };
+  {
+    Rig r;  // lane l reads word 5 l modulo 32, and the last word is whole
+    ASSERT_TRUE(r.load(kernel(fill +
+                                  "mul.lo.u32 %r4, %r2, 5;\nand.b32 %r4, %r4, 127;\n"
+                                  "add.s32 %r5, %r9, %r4;\n" +
+                                  out,
+                              "", ".shared .align 4 .b8 s[128];\n"),
+                       32));
+    auto t = r.trace();
+    ASSERT_TRUE(t) << t.error().message;
+    ASSERT_EQ(t->stores.size(), 1u);
+    EXPECT_TRUE(t->faults.empty());
+    for (uint32_t l = 0; l < 32; ++l) EXPECT_EQ(from(*t, l), l * 5 % 32);
+  }
+  {
+    Rig r;  // the last word lies half outside
+    ASSERT_TRUE(r.load(
+        kernel(fill + "xor.b32 %r4, %r2, 4;\nadd.s32 %r5, %r9, %r4;\n" + out, "", shared), 32));
+    auto t = r.trace();
+    ASSERT_TRUE(t) << t.error().message;
+    ASSERT_EQ(t->faults.size(), 2u);  // the store of lane 31, the load of lane 30
+    EXPECT_EQ(t->faults[0].lanes, 1u << 31);
+    EXPECT_EQ(t->faults[1].lanes, 1u << 30);
+  }
+  {
+    Rig r;  // lane 3 reads a byte further
+    ASSERT_TRUE(r.load(kernel(fill +
+                                  "xor.b32 %r4, %r2, 8;\nadd.s32 %r5, %r9, %r4;\n"
+                                  "setp.eq.u32 %p1, %r1, 3;\n@%p1 add.s32 %r5, %r5, 1;\n" +
+                                  out,
+                              "", ".shared .align 4 .b8 s[128];\n"),
+                       32));
+    auto t = r.trace();
+    ASSERT_TRUE(t) << t.error().message;
+    ASSERT_EQ(t->faults.size(), 1u);
+    EXPECT_TRUE(t->faults[0].misaligned);
+    EXPECT_EQ(t->faults[0].lanes, 8u);
+  }
+  {
+    Rig r;  // every other word holds another value
+    ASSERT_TRUE(r.load(kernel(fill +
+                                  "add.f32 %f3, %f1, %f1;\nand.b32 %r6, %r1, 1;\n"
+                                  "setp.eq.u32 %p1, %r6, 1;\n@%p1 st.shared.f32 [%r3], %f3;\n"
+                                  "xor.b32 %r4, %r2, 8;\nadd.s32 %r5, %r9, %r4;\n" +
+                                  out,
+                              "", ".shared .align 4 .b8 s[128];\n"),
+                       32));
+    auto t = r.trace();
+    ASSERT_TRUE(t) << t.error().message;
+    const StoreOut a = t->store({0, 0});
+    const Node& n = t->nodes[a.node];
+    EXPECT_EQ(t->ops[n.op].kind, NodeKind::Blend);
+  }
+}
+
 // Elements of vectors lie apart; an entry holds those of one node.
 TEST(Nodes, StoresOfVectorsAreOneEntryANode) {
   Rig r;

@@ -433,6 +433,39 @@ TEST(FieldDomain, RowArithmeticMatchesWideIntegers) {
             pair.exp(123456789.0 + 987654321.0));
 }
 
+// Rows without marks are permuted at once, others not at all.
+TEST(FieldDomain, PermutedRowsAreCopiesLaneByLane) {
+  FieldDomain::Row from{}, to{}, expected{};
+  uint8_t lanes[kRow];
+  for (int l = 0; l < kRow; ++l) {
+    from.v[l] = 3 * l + 1;
+    from.e[l] = 7 * l + 2;
+    lanes[l] = static_cast<uint8_t>((11 * l + 4) % 8);
+  }
+  for (const uint32_t taint : {0u, ~0u, 0x0000ffffu}) {
+    for (const uint32_t undef : {0u, 4u}) {
+      SCOPED_TRACE(taint);
+      from.taint = taint;
+      from.undef = undef;
+      to.raw = to.lazy = to.undef = to.pinf = to.ninf = ~0u;  // of an earlier value
+      const bool done = FieldDomain::permute(from, lanes, to);
+      EXPECT_EQ(done, undef == 0 && taint != 0x0000ffffu);
+      if (!done) {
+        EXPECT_EQ(to.raw, ~0u);
+        continue;
+      }
+      expected = {};
+      for (int l = 0; l < kRow; ++l) FieldDomain::copy_lane(from, lanes[l], expected, l);
+      EXPECT_EQ(to.marked(), expected.marked());
+      EXPECT_EQ(to.taint, expected.taint);
+      for (int l = 0; l < kRow; ++l) {
+        EXPECT_EQ(to.v[l], expected.v[l]);
+        EXPECT_EQ(to.e[l], expected.e[l]);
+      }
+    }
+  }
+}
+
 TEST(FieldDomain, IntegerOperationsOnConstantsAreExact) {
   Builder b(5);
   const auto fold = [&](Fn fn, Ty type, int64_t x, int64_t y) {
