@@ -49,10 +49,11 @@ void leave_out(const Parts& split, const std::vector<size_t>& parts,
 // Runs on inputs may refute where no formula can be made. What stops the trace stays beside it.
 void ShapeCheck::run_without_trace(const LocationPlan& where, Diag& stop) {
   constexpr Clock::duration kShare = std::chrono::seconds(20);
+  const Status watched = defects_[0].hazards();                   // they say more than a value
+  const Status other = dual_ ? defects_[1].hazards() : Status{};  // plans read the same coverage
   const auto r_plan = make_plan(reference_, wants_of(pairs_, where.outputs, false));
-  const Status watched = defects_[0].hazards();  // they say more than a value
   take_defects();
-  if (!watched || !r_plan || refuted(true)) return;
+  if (!watched || !other || !r_plan || refuted(true)) return;
   const ConcreteRequest request{candidate_,    reference_,
                                 *r_plan,       pairs_,
                                 where,         symbols_,
