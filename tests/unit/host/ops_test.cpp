@@ -47,6 +47,19 @@ Tensor conv(Tensor x, Tensor w, Tensor b) {
   y = torch::max_pool2d(y, 2);
   return torch::adaptive_avg_pool2d(y, {1, 1});
 }
+std::vector<Tensor> left_out(Tensor x) {  // [2,4,8,8,8]; lists that are left out or {}
+  std::vector<int64_t> two{2, 2, 2};
+  Tensor y = x.select(4, 0), z = y.select(3, 0);
+  return {torch::avg_pool3d(x, two), torch::avg_pool3d(x, 2, {}, 0), torch::avg_pool2d(y, 2), torch::avg_pool1d(z, 2),
+          torch::max_pool3d(x, two), torch::max_pool2d(y, 2, {}, 1), torch::max_pool1d(z, 2), x.amax(), torch::amin(x, {}, true),
+          std::get<0>(torch::max_pool2d_with_indices(y, {2, 2}))};
+}
+std::vector<Tensor> einsums(Tensor x, Tensor y) {  // [2,3,4], [4,5]
+  return {torch::einsum("abc,cd->adb", {x, y}), torch::einsum("...ij->...ji", {x}), torch::einsum("abc->b", {x}),
+          torch::einsum("abc,abd,cd", {x, x, torch::einsum("ij,kj", {y, y})})};
+}
+Tensor einsum_diagonal(Tensor x) { return torch::einsum("aab -> ba", {x}); }
+Tensor einsum_bad(Tensor x) { return torch::einsum("ab,bc->ac", {x, x}); }
 Tensor norms(Tensor x, Tensor w, Tensor b, Tensor mean, Tensor var) {
   Tensor y = torch::batch_norm(x, w, b, mean, var, true, 0.1, 1e-5, true);
   return torch::layer_norm(y, {y.size(1)}, w, b);
@@ -62,7 +75,8 @@ Tensor noise(Tensor x) { return x + torch::randn_like(x); }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 #define D(f) m.def(#f, &f)
   D(views); D(products); D(in_place); D(reductions); D(conv); D(norms); D(scalars); D(strided); D(constants);
-  D(mismatch); D(noise);
+  D(mismatch); D(noise); D(left_out);
+  D(einsums); D(einsum_diagonal); D(einsum_bad);
   m.def("linear", &linear, "y", py::arg("x"), py::arg("w"), py::arg("b") = py::none());
 }
 )";
@@ -171,6 +185,37 @@ TEST_F(Ops, Layers) {
             (Names{"aten::_native_batch_norm_legit_functional", "aten::native_layer_norm"}));
   EXPECT_EQ(steps_of<program::OpStep>(*p)[0]->outputs[3].buffer, 3);
   EXPECT_EQ(p->mutated.size(), 2u);
+}
+
+TEST_F(Ops, ListsLeftOut) {
+  auto p = run("left_out", {{2, 4, 8, 8, 8}});
+  ASSERT_OK(p);
+  using Shape = std::vector<int64_t>;
+  const std::vector<Shape> shapes = {{2, 4, 4, 4, 4}, {2, 4, 4, 4, 4}, {2, 4, 4, 4}, {2, 4, 4},
+                                     {2, 4, 4, 4, 4}, {2, 4, 5, 5},    {2, 4, 4},    {},
+                                     {1, 1, 1, 1, 1}, {2, 4, 4, 4}};
+  ASSERT_EQ(p->outputs.size(), shapes.size());
+  for (size_t k = 0; k < shapes.size(); ++k) EXPECT_EQ(p->outputs[k].shape, shapes[k]) << k;
+}
+
+TEST_F(Ops, EinsumIsWhatAtenMakesOfIt) {
+  auto p = run("einsums", {{2, 3, 4}, {4, 5}});
+  ASSERT_OK(p);
+  EXPECT_EQ(sorted(op_names(*p)),
+            (Names{"aten::bmm", "aten::bmm", "aten::bmm", "aten::bmm", "aten::sum.dim_IntList"}));
+  ASSERT_EQ(p->outputs.size(), 4u);
+  EXPECT_EQ(p->outputs[0].shape, (std::vector<int64_t>{2, 5, 3}));
+  EXPECT_EQ(p->outputs[1].buffer, 0);
+  EXPECT_EQ(p->outputs[1].strides, (std::vector<int64_t>{12, 1, 4}));
+  EXPECT_EQ(p->outputs[2].shape, (std::vector<int64_t>{3}));
+  EXPECT_EQ(p->outputs[3].shape, (std::vector<int64_t>{}));
+  p = run("einsum_diagonal", {{3, 3, 4}});
+  ASSERT_OK(p);
+  EXPECT_TRUE(op_names(*p).empty());
+  EXPECT_EQ(p->outputs[0].strides, (std::vector<int64_t>{1, 16}));
+  p = run("einsum_bad", {{3, 4}});
+  ASSERT_FALSE(p.has_value());
+  EXPECT_EQ(p.error().kind, DiagKind::Invalid) << p.error().message;
 }
 
 TEST_F(Ops, ScalarsStridesConstants) {

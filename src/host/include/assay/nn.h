@@ -14,66 +14,66 @@ namespace functional {
   T name() const { return name##_; }   \
   T name##_ = initial;
 
-#define ASSAY_POOL_OPTIONS(n)                                                                     \
-  struct MaxPool##n##dFuncOptions {                                                               \
-    using Self = MaxPool##n##dFuncOptions;                                                        \
-    MaxPool##n##dFuncOptions(OptionalIntArrayRef k) : kernel(hold(k)) {}                          \
-    Self& stride(OptionalIntArrayRef v) { return set(stride_, v); }                               \
-    Self& padding(OptionalIntArrayRef v) { return set(padding_, v); }                             \
-    Self& dilation(OptionalIntArrayRef v) { return set(dilation_, v); }                           \
-    ASSAY_OPTION(bool, ceil_mode, false)                                                          \
-    ASSAY_OPTION(bool, count_include_pad, true)                                                   \
-    static std::vector<int64_t> hold(OptionalIntArrayRef v) { return v.ref().vec(); }             \
-    Self& set(std::vector<int64_t>& into, OptionalIntArrayRef v) {                                \
-      into = hold(v);                                                                             \
-      return *this;                                                                               \
-    }                                                                                             \
-    std::vector<int64_t> kernel, stride_, padding_{0}, dilation_{1};                              \
-  };                                                                                              \
-  using AvgPool##n##dFuncOptions = MaxPool##n##dFuncOptions;                                      \
-  inline Tensor max_pool##n##d(const Tensor& x, const MaxPool##n##dFuncOptions& o) {              \
-    return at::max_pool##n##d(x, o.kernel, o.stride_, o.padding_, o.dilation_, o.ceil_mode_);     \
-  }                                                                                               \
-  inline Tensor avg_pool##n##d(const Tensor& x, const AvgPool##n##dFuncOptions& o) {              \
-    return at::avg_pool##n##d(x, o.kernel, o.stride_, o.padding_, o.ceil_mode_,                   \
-                              o.count_include_pad_);                                              \
-  }                                                                                               \
-  struct AdaptiveAvgPool##n##dFuncOptions {                                                       \
-    AdaptiveAvgPool##n##dFuncOptions(OptionalIntArrayRef s) : size(s.ref().vec()) {}              \
-    std::vector<int64_t> size;                                                                    \
-  };                                                                                              \
-  inline Tensor adaptive_avg_pool##n##d(const Tensor& x,                                          \
-                                        const AdaptiveAvgPool##n##dFuncOptions& o) {              \
-    return at::adaptive_avg_pool##n##d(x, o.size);                                                \
-  }                                                                                               \
-  struct Conv##n##dFuncOptions {                                                                  \
-    using Self = Conv##n##dFuncOptions;                                                           \
-    Self& stride(OptionalIntArrayRef v) { return set(stride_, v); }                               \
-    Self& padding(OptionalIntArrayRef v) { return set(padding_, v); }                             \
-    Self& dilation(OptionalIntArrayRef v) { return set(dilation_, v); }                           \
-    Self& output_padding(OptionalIntArrayRef v) { return set(output_padding_, v); }               \
-    Self& bias(const Tensor& b) {                                                                 \
-      bias_ = b;                                                                                  \
-      return *this;                                                                               \
-    }                                                                                             \
-    ASSAY_OPTION(int64_t, groups, 1)                                                              \
-    Self& set(std::vector<int64_t>& into, OptionalIntArrayRef v) {                                \
-      into = v.ref().vec();                                                                       \
-      return *this;                                                                               \
-    }                                                                                             \
-    std::vector<int64_t> stride_{1}, padding_{0}, dilation_{1}, output_padding_{0};               \
-    Tensor bias_;                                                                                 \
-  };                                                                                              \
-  using ConvTranspose##n##dFuncOptions = Conv##n##dFuncOptions;                                   \
-  inline Tensor conv##n##d(const Tensor& x, const Tensor& w,                                      \
-                           const Conv##n##dFuncOptions& o = {}) {                                 \
-    return at::conv##n##d(x, w, o.bias_, o.stride_, OptionalIntArrayRef(o.padding_), o.dilation_, \
-                          o.groups_);                                                             \
-  }                                                                                               \
-  inline Tensor conv_transpose##n##d(const Tensor& x, const Tensor& w,                            \
-                                     const ConvTranspose##n##dFuncOptions& o = {}) {              \
-    return at::conv_transpose##n##d(x, w, o.bias_, o.stride_, o.padding_, o.output_padding_,      \
-                                    o.groups_, o.dilation_);                                      \
+#define ASSAY_POOL_OPTIONS(n)                                                                 \
+  struct MaxPool##n##dFuncOptions {                                                           \
+    using Self = MaxPool##n##dFuncOptions;                                                    \
+    MaxPool##n##dFuncOptions(OptionalIntArrayRef k) : kernel(hold(k)) {}                      \
+    Self& stride(OptionalIntArrayRef v) { return set(stride_, v); }                           \
+    Self& padding(OptionalIntArrayRef v) { return set(padding_, v); }                         \
+    Self& dilation(OptionalIntArrayRef v) { return set(dilation_, v); }                       \
+    ASSAY_OPTION(bool, ceil_mode, false)                                                      \
+    ASSAY_OPTION(bool, count_include_pad, true)                                               \
+    static std::vector<int64_t> hold(OptionalIntArrayRef v) { return v.ref().vec(); }         \
+    Self& set(std::vector<int64_t>& into, OptionalIntArrayRef v) {                            \
+      into = hold(v);                                                                         \
+      return *this;                                                                           \
+    }                                                                                         \
+    std::vector<int64_t> kernel, stride_, padding_{0}, dilation_{1};                          \
+  };                                                                                          \
+  using AvgPool##n##dFuncOptions = MaxPool##n##dFuncOptions;                                  \
+  inline Tensor max_pool##n##d(const Tensor& x, const MaxPool##n##dFuncOptions& o) {          \
+    return at::max_pool##n##d(x, o.kernel, o.stride_, o.padding_, o.dilation_, o.ceil_mode_); \
+  }                                                                                           \
+  inline Tensor avg_pool##n##d(const Tensor& x, const AvgPool##n##dFuncOptions& o) {          \
+    return at::avg_pool##n##d(x, o.kernel, o.stride_, o.padding_, o.ceil_mode_,               \
+                              o.count_include_pad_);                                          \
+  }                                                                                           \
+  struct AdaptiveAvgPool##n##dFuncOptions {                                                   \
+    AdaptiveAvgPool##n##dFuncOptions(OptionalIntArrayRef s) : size(s.ref().vec()) {}          \
+    std::vector<int64_t> size;                                                                \
+  };                                                                                          \
+  inline Tensor adaptive_avg_pool##n##d(const Tensor& x,                                      \
+                                        const AdaptiveAvgPool##n##dFuncOptions& o) {          \
+    return at::adaptive_avg_pool##n##d(x, o.size);                                            \
+  }                                                                                           \
+  struct Conv##n##dFuncOptions {                                                              \
+    using Self = Conv##n##dFuncOptions;                                                       \
+    Self& stride(OptionalIntArrayRef v) { return set(stride_, v); }                           \
+    Self& padding(OptionalIntArrayRef v) { return set(padding_, v); }                         \
+    Self& dilation(OptionalIntArrayRef v) { return set(dilation_, v); }                       \
+    Self& output_padding(OptionalIntArrayRef v) { return set(output_padding_, v); }           \
+    Self& bias(const Tensor& b) {                                                             \
+      bias_ = b;                                                                              \
+      return *this;                                                                           \
+    }                                                                                         \
+    ASSAY_OPTION(int64_t, groups, 1)                                                          \
+    Self& set(std::vector<int64_t>& into, OptionalIntArrayRef v) {                            \
+      into = v.ref().vec();                                                                   \
+      return *this;                                                                           \
+    }                                                                                         \
+    std::vector<int64_t> stride_{1}, padding_{0}, dilation_{1}, output_padding_{0};           \
+    Tensor bias_;                                                                             \
+  };                                                                                          \
+  using ConvTranspose##n##dFuncOptions = Conv##n##dFuncOptions;                               \
+  inline Tensor conv##n##d(const Tensor& x, const Tensor& w,                                  \
+                           const Conv##n##dFuncOptions& o = {}) {                             \
+    return at::conv##n##d(x, w, o.bias_, o.stride_, IntListRef(o.padding_), o.dilation_,      \
+                          o.groups_);                                                         \
+  }                                                                                           \
+  inline Tensor conv_transpose##n##d(const Tensor& x, const Tensor& w,                        \
+                                     const ConvTranspose##n##dFuncOptions& o = {}) {          \
+    return at::conv_transpose##n##d(x, w, o.bias_, o.stride_, o.padding_, o.output_padding_,  \
+                                    o.groups_, o.dilation_);                                  \
   }
 ASSAY_POOL_OPTIONS(1)
 ASSAY_POOL_OPTIONS(2)

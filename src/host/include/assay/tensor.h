@@ -70,6 +70,13 @@ struct OptionalIntArrayRef {
   }
   IntArrayRef ref() const { return single ? IntArrayRef(value) : list; }
 };
+// An IntArrayRef of PyTorch for which one number may stand. Left out or {}, it is the empty list,
+// where OptionalIntArrayRef is none, which operators do not take for such a list.
+struct IntListRef : OptionalIntArrayRef {
+  using OptionalIntArrayRef::OptionalIntArrayRef;
+  IntListRef() : OptionalIntArrayRef(IntArrayRef()) {}
+  IntListRef(std::initializer_list<int64_t> v) : OptionalIntArrayRef(IntArrayRef(v)) {}
+};
 struct OptionalScalar {
   std::optional<Scalar> value;
   OptionalScalar() = default;

@@ -49,6 +49,7 @@ std::optional<Outs> call_view(const Call& c);
 std::optional<Outs> call_create(const Call& c);
 std::optional<Outs> call_nn(const Call& c);
 std::optional<Outs> call_in_place(const Call& c);
+Outs einsum(const Call& c);  // einsum.cpp
 Outs call_operator(const Call& c);
 
 int32_t make_view(int32_t base, std::vector<int64_t> sizes, std::vector<int64_t> strides,

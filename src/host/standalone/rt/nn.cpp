@@ -252,10 +252,7 @@ const std::map<std::string, std::function<Outs(const Call&)>>& table() {
       {"subtract", [](const Call& c) -> Outs { return emit_by_name("sub", c.args); }},
       {"divide", [](const Call& c) -> Outs { return emit_by_name("div", c.args); }},
       {"true_divide", [](const Call& c) -> Outs { return emit_by_name("div", c.args); }},
-      {"einsum",
-       [](const Call& c) -> Outs {
-         Recorder::get().unsupported("torch::einsum(\"" + c.text(0, "") + "\")");
-       }},
+      {"einsum", einsum},
   };
   return operators;
 }
