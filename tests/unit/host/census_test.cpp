@@ -149,6 +149,15 @@ torch::Tensor objects(torch::Tensor x, py::object params, py::dict options, py::
 }
 std::vector<torch::Tensor> several(at::Tensor x) { return {x, x.t()}; }
 std::tuple<torch::Tensor, torch::Tensor, torch::Tensor> triple(at::Tensor x) { return std::make_tuple(x, x, x); }
+torch::Tensor optional_bias(torch::Tensor x, c10::optional<torch::Tensor> bias, py::object other) {
+  TORCH_CHECK(!bias.has_value() && other.is_none(), "no defaults");
+  return x.relu();
+}
+torch::Tensor overloaded(torch::Tensor x) { return x; }
+torch::Tensor overloaded(torch::Tensor x, std::map<std::string, double> options) {
+  TORCH_CHECK(options.size() == 1, "one option");
+  return x * options.at("scale");
+}
 py::list listed(at::Tensor x) { py::list l; l.append(x); l.append(py::cast(x)); return l; }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -163,6 +172,10 @@ m.def("many", &many, py::arg("x"), py::arg("w"), py::arg("b") = py::none(),
       py::arg("l") = 4);
 m.def("library", &library, py::call_guard<py::gil_scoped_release>());
 m.def("objects", &objects);
+m.def("optional_bias", &optional_bias, py::arg("x"), py::arg("bias").none(true) = nullptr,
+      py::arg_v("other", std::nullopt, "None"));
+m.def("overloaded", py::overload_cast<torch::Tensor, std::map<std::string, double>>(&overloaded));
+m.attr("version") = "1";
 m.def("several", &several);
 m.def("triple", torch::wrap_pybind_function(triple));
 m.def(
@@ -243,6 +256,18 @@ TEST_F(Census, PythonObjects) {
   r.arguments.push_back({"nothing", std::monostate{}, ""});
   p = run(r, "objects");
   ASSERT_OK(p);
+}
+
+TEST_F(Census, NoneAsDefaultAndDictsAsMaps) {
+  RecordRequest r;
+  add_tensor(&r, "x", {4});
+  auto p = run(r, "optional_bias");
+  ASSERT_OK(p);
+  EXPECT_EQ(op_names(*p), std::vector<std::string>{"aten::relu"});
+  r.arguments.push_back({"options.scale", 2.0, ""});
+  p = run(r, "overloaded");
+  ASSERT_OK(p);
+  EXPECT_EQ(op_names(*p), std::vector<std::string>{"aten::mul.Tensor"});
 }
 
 TEST_F(Census, ReturnKinds) {

@@ -148,43 +148,41 @@ ASSAY_FN Tensor linear(const Tensor& x, const Tensor& w, const OptTensor& b = {}
         ASSAY_BODY(return assay_abi::one("bilinear", {a, b, w, bias});)
 #define ASSAY_CONV(n)                                                                              \
   ASSAY_FN Tensor conv##n##d(                                                                      \
-      const Tensor& x, const Tensor& w, const OptTensor& b = {}, IntListRef stride = 1,   \
-      IntListRef padding = 0, IntListRef dilation = 1,                           \
+      const Tensor& x, const Tensor& w, const OptTensor& b = {}, IntListRef stride = 1,            \
+      IntListRef padding = 0, IntListRef dilation = 1,                                             \
       int64_t groups =                                                                             \
           1) ASSAY_BODY(return assay_abi::one("conv" #n "d",                                       \
                                               {x, w, b, stride, padding, dilation, groups});)      \
-      ASSAY_FN Tensor conv##n##d(const Tensor& x, const Tensor& w, const OptTensor& b,             \
-                                 IntListRef stride, const char* padding,                  \
-                                 IntListRef dilation = 1, int64_t groups = 1)             \
-          ASSAY_BODY(                                                                              \
-              return assay_abi::one("conv" #n "d", {x, w, b, stride, padding, dilation, groups});) \
-              ASSAY_FN Tensor conv_transpose##n##d(                                                \
-                  const Tensor& x, const Tensor& w, const OptTensor& b = {},                       \
-                  IntListRef stride = 1, IntListRef padding = 0,                 \
-                  IntListRef output_padding = 0, int64_t groups = 1,                      \
-                  IntListRef dilation =                                                   \
-                      1) ASSAY_BODY(return assay_abi::one("conv_transpose" #n "d",                 \
-                                                          {x, w, b, stride, padding,               \
-                                                           output_padding, groups, dilation});)    \
+      ASSAY_FN Tensor conv##n##d(                                                                  \
+          const Tensor& x, const Tensor& w, const OptTensor& b, IntListRef stride,                 \
+          const char* padding, IntListRef dilation = 1,                                            \
+          int64_t groups =                                                                         \
+              1) ASSAY_BODY(return assay_abi::one("conv" #n "d",                                   \
+                                                  {x, w, b, stride, padding, dilation, groups});)  \
+          ASSAY_FN Tensor conv_transpose##n##d(                                                    \
+              const Tensor& x, const Tensor& w, const OptTensor& b = {}, IntListRef stride = 1,    \
+              IntListRef padding = 0, IntListRef output_padding = 0, int64_t groups = 1,           \
+              IntListRef dilation = 1)                                                             \
+              ASSAY_BODY(return assay_abi::one("conv_transpose" #n "d",                            \
+                                               {x, w, b, stride, padding, output_padding, groups,  \
+                                                dilation});)                                       \
                   ASSAY_FN Tensor max_pool##n##d(                                                  \
-                      const Tensor& x, IntListRef kernel,                                 \
-                      IntListRef stride = {}, IntListRef padding = 0,            \
-                      IntListRef dilation = 1, bool ceil_mode = false)                    \
+                      const Tensor& x, IntListRef kernel, IntListRef stride = {},                  \
+                      IntListRef padding = 0, IntListRef dilation = 1, bool ceil_mode = false)     \
                       ASSAY_BODY(return assay_abi::one(                                            \
                                             "max_pool" #n "d",                                     \
                                             {x, kernel, stride, padding, dilation,                 \
                                              ceil_mode});) ASSAY_FN std::tuple<Tensor, Tensor>     \
                           max_pool##n##d_with_indices(                                             \
-                              const Tensor& x, IntListRef kernel,                         \
-                              IntListRef stride = {}, IntListRef padding = 0,    \
-                              IntListRef dilation = 1, bool ceil_mode = false)            \
+                              const Tensor& x,                                                     \
+                              IntListRef kernel, IntListRef stride = {}, IntListRef padding = 0,   \
+                              IntListRef dilation = 1, bool ceil_mode = false)                     \
                               ASSAY_BODY(return assay_abi::two("max_pool" #n "d_with_indices",     \
                                                                {x, kernel, stride, padding,        \
                                                                 dilation, ceil_mode});)            \
                                   ASSAY_FN Tensor avg_pool##n##d(                                  \
-                                      const Tensor& x, IntListRef kernel,                 \
-                                      IntListRef stride = {},                             \
-                                      IntListRef padding = 0, bool ceil_mode = false,     \
+                                      const Tensor& x, IntListRef kernel, IntListRef stride = {},  \
+                                      IntListRef padding = 0, bool ceil_mode = false,              \
                                       bool count_include_pad = true,                               \
                                       std::optional<int64_t> divisor_override = std::nullopt)      \
                                       ASSAY_BODY(                                                  \
@@ -192,15 +190,14 @@ ASSAY_FN Tensor linear(const Tensor& x, const Tensor& w, const OptTensor& b = {}
                                                      "avg_pool" #n "d",                            \
                                                      {x, kernel, stride, padding, ceil_mode,       \
                                                       count_include_pad, divisor_override});)      \
-                                          ASSAY_FN Tensor adaptive_avg_pool##n##d(                 \
-                                              const Tensor& x, IntListRef size)           \
+                                          ASSAY_FN Tensor adaptive_avg_pool##n##d(const Tensor& x, \
+                                                                                  IntListRef size) \
                                               ASSAY_BODY(return assay_abi::one(                    \
                                                                     "adaptive_avg_pool" #n "d",    \
                                                                     {x, size});)                   \
                                                   ASSAY_FN std::tuple<Tensor, Tensor>              \
-                                                      adaptive_max_pool##n##d(                     \
-                                                          const Tensor& x,                         \
-                                                          IntListRef size)                \
+                                                      adaptive_max_pool##n##d(const Tensor& x,     \
+                                                                              IntListRef size)     \
                                                           ASSAY_BODY(                              \
                                                               return assay_abi::two(               \
                                                                          "adaptive_max_pool" #n    \

@@ -7,16 +7,18 @@ namespace pybind11 {
 struct arg_v {
   const char* name;
   int32_t value;
+  template <class T>
+  arg_v(const char* n, const T& v, const char* = nullptr) : name(n), value(made(v)) {}
+  arg_v& noconvert(bool = true) { return *this; }
+  arg_v& none(bool = true) { return *this; }
 };
 struct arg {
   const char* name;
   explicit arg(const char* n = nullptr) : name(n) {}
   template <class T>
   arg_v operator=(const T& v) const {
-    return {name, Caster<std::decay_t<T>>::make(v)};
+    return {name, v};
   }
-  arg_v operator=(std::nullopt_t) const { return {name, 0}; }
-  arg_v operator=(const char* v) const { return {name, Caster<const char*>::make(v)}; }
   arg& noconvert(bool = true) { return *this; }
   arg& none(bool = true) { return *this; }
 };
@@ -101,8 +103,26 @@ struct Signature<R (*)(A...)> {
 };
 }  // namespace detail_bind
 
+// What is stored in a module is of no concern to the functions that are called.
+struct AttrProxy {
+  template <class T>
+  void operator=(const T&) const {}
+};
+
+// &f of the overload with these parameters.
+template <class... A>
+struct overload_cast_impl {
+  template <class R>
+  constexpr auto operator()(R (*f)(A...)) const {
+    return f;
+  }
+};
+template <class... A>
+constexpr overload_cast_impl<A...> overload_cast{};
+
 class module_ : public object {
  public:
+  AttrProxy attr(const char*) const { return {}; }
   template <class F, class... X>
   module_& def(const char* name, F&& f, const X&... extras) {
     using D = std::decay_t<F>;
@@ -123,11 +143,6 @@ class module_ : public object {
   static object import_(const char* name) { return import(name); }
 };
 using module = module_;
-
-struct AttrProxy {
-  template <class T>
-  void operator=(const T&) {}
-};
 
 inline namespace literals {
 inline arg operator""_a(const char* name, size_t) { return arg(name); }

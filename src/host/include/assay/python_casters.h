@@ -1,6 +1,9 @@
 #pragma once
 // Conversion between objects and C++ values as pybind11's casters do it: int converts to float,
 // float does not to int, None only to optional and object.
+#include <map>
+#include <unordered_map>
+
 #include "assay/python_objects.h"
 
 namespace pybind11 {
@@ -8,6 +11,23 @@ namespace pybind11 {
 // C++ values of objects: load(object, holder) and get(holder); make(value) gives an object.
 template <class T, class = void>
 struct Caster;
+
+// What stands for None.
+template <class T>
+struct NoneCaster {
+  using Holder = bool;
+  static constexpr const char* kinds = "?";
+  static bool load(int32_t o, Holder&) { return assay_obj_kind(o) == assay_abi::ONone; }
+  static int32_t make(T) { return 0; }
+};
+template <>
+struct Caster<std::nullptr_t> : NoneCaster<std::nullptr_t> {
+  static std::nullptr_t get(bool) { return nullptr; }
+};
+template <>
+struct Caster<std::nullopt_t> : NoneCaster<std::nullopt_t> {
+  static std::nullopt_t get(bool) { return std::nullopt; }
+};
 
 template <>
 struct Caster<bool> {
@@ -228,6 +248,34 @@ struct Caster<std::pair<A, B>> {
     return Caster<std::tuple<A, B>>::make(std::tuple<A, B>(v.first, v.second));
   }
 };
+template <class M>
+struct MapCaster {
+  using Holder = M;
+  using Item = typename M::mapped_type;
+  static constexpr const char* kinds = "o";
+  static bool load(int32_t o, Holder& h) {
+    if (assay_obj_kind(o) != assay_abi::ODict) return false;
+    const size_t n = assay_obj_len(o);
+    for (size_t k = 0; k < n; ++k) {
+      const int32_t key = assay_obj_at(o, static_cast<int64_t>(k));
+      typename Caster<Item>::Holder item{};
+      if (!Caster<Item>::load(assay_obj_get(o, assay_obj_str(key)), item)) return false;
+      h.emplace(assay_obj_str(key), Caster<Item>::get(item));
+    }
+    return true;
+  }
+  static Holder& get(Holder& h) { return h; }
+  static int32_t make(const Holder& v) {
+    const int32_t o = new_object(assay_abi::ODict);
+    for (const auto& [key, item] : v) assay_obj_set(o, key.c_str(), Caster<Item>::make(item));
+    return o;
+  }
+};
+template <class T>
+struct Caster<std::map<std::string, T>> : MapCaster<std::map<std::string, T>> {};
+template <class T>
+struct Caster<std::unordered_map<std::string, T>> : MapCaster<std::unordered_map<std::string, T>> {
+};
 template <class T>
 constexpr assay_abi::ObjectKind kind_of() {
   return std::is_base_of_v<list, T>    ? assay_abi::OList
@@ -283,7 +331,7 @@ void list::append(const T& v) {
 }
 template <class T>
 int32_t made(const T& v) {
-  if constexpr (std::is_convertible_v<const T&, const char*>)
+  if constexpr (std::is_convertible_v<const T&, const char*> && !std::is_null_pointer_v<T>)
     return Caster<const char*>::make(v);
   else
     return Caster<std::decay_t<T>>::make(v);

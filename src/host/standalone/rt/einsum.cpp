@@ -218,8 +218,7 @@ int32_t product(int32_t left, int32_t right, const Ints& dims) {
 }  // namespace
 
 Outs einsum(const Call& c) {
-  const std::vector<int32_t> operands =
-      c.lists.size() > 1 ? c.lists[1] : std::vector<int32_t>{};
+  const std::vector<int32_t> operands = c.lists.size() > 1 ? c.lists[1] : std::vector<int32_t>{};
   if (operands.empty()) bad("must provide at least one operand");
   const Equation e = parse_equation(c.text(0, ""), operands);
   Ints sizes(static_cast<size_t>(e.rank), 1), uses(static_cast<size_t>(e.rank), 0);
