@@ -37,14 +37,78 @@ FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
   neg_max_f16_ = literal(Ty::F16, -65504.0).v;
 }
 
-void FieldDomain::keep_facts() { kept_ = std::make_unique<Facts>(facts_); }
+FieldDomain::Facts::Sizes FieldDomain::Facts::sizes() {
+  Sizes out;
+  size_t k = 0;
+  for_each_map([&](auto& map) { out.total += out.maps[k++] = map.size(); });
+  out.sets = {maxes.size(), mins.size(), args.size()};
+  for (const MaxSets::Size& s : out.sets) out.total += s.sets;
+  return out;
+}
+
+void FieldDomain::Facts::truncate(const Sizes& sizes) {
+  size_t k = 0;
+  for_each_map([&](auto& map) { map.truncate(sizes.maps[k++]); });
+  maxes.truncate(sizes.sets[0]), mins.truncate(sizes.sets[1]), args.truncate(sizes.sets[2]);
+  extrema.clear();
+}
+
+void FieldDomain::keep_facts() { kept_ = facts_.sizes(); }
+
+bool FieldDomain::many_facts() {
+  constexpr size_t kMany = 1 << 12;  // maps that stay in the second-level cache
+  return kept_ && facts_.sizes().total > kept_->total + kMany;
+}
 
 // Rows may hold numbers of lazy nodes, also of an earlier CTA: these stay.
-void FieldDomain::forget_facts() {
-  constexpr size_t kMany = 1 << 12;  // maps that stay in the second-level cache
-  if (kept_ == nullptr || facts_.size() <= 2 * kept_->size() + kMany) return;
-  facts_ = *kept_;
+bool FieldDomain::forget_facts(const std::vector<double>& live) {
+  if (!many_facts()) return false;
+  if (live.empty()) {
+    facts_.truncate(*kept_);
+  } else {
+    Facts of_live(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444));
+    for (const double image : live) copy_facts(facts_, image, of_live);
+    facts_.truncate(*kept_);
+    for (const double image : live) copy_facts(of_live, image, facts_);
+    keep_facts();
+  }
   recent_.fill({});
+  return true;
+}
+
+void FieldDomain::copy_facts(Facts& from, double image, Facts& to) {
+  auto copy = [&](auto& a, auto& b) {
+    const auto* known = a.find(image);
+    if (known != nullptr && b.find(image) == nullptr) b[image] = *known;
+  };
+  copy(from.exponents, to.exponents);
+  copy(from.constants, to.constants);
+  copy(from.logs, to.logs);
+  copy(from.plain_logs, to.plain_logs);
+  copy(from.squares, to.squares);
+  copy(from.preds, to.preds);
+  copy(from.unions, to.unions);
+  copy(from.selects, to.selects);
+  copy(from.arg_forms, to.arg_forms);
+  copy(from.packs, to.packs);
+  copy(from.ints, to.ints);
+  copy(from.last_indicator, to.last_indicator);
+  for (auto [a, b] : {std::pair{&from.maxes, &to.maxes}, std::pair{&from.mins, &to.mins},
+                      std::pair{&from.args, &to.args}}) {
+    if (!a->is_set(image)) continue;
+    b->copy_set(*a, image);
+    for (const double leaf : a->leaves(image))
+      if (const double* e = from.exponents.find(leaf)) to.exponents[leaf] = *e;
+  }
+}
+
+const FieldDomain::LogForm* FieldDomain::find_log(double image, LogForm& scratch) {
+  if (image == 0) return nullptr;  // ln 1 is no form of every sum; ln 0 is none at all
+  if (const LogForm* known = facts_.logs.find(image)) return known;
+  const double* arg = facts_.plain_logs.find(image);
+  if (arg == nullptr) return nullptr;
+  scratch = {1, 1, *arg, true, *arg, {}};
+  return &scratch;
 }
 
 // --- values -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -116,7 +117,10 @@ class FieldDomain {
   // Facts found between keep_facts and forget_facts are dropped once they are many: for values that
   // nothing reads any more. Images stay the same; a dropped fact can only cost a proof.
   void keep_facts();
-  void forget_facts();
+  void forget_facts() { forget_facts({}); }
+  // The facts about these images are kept from now on: values that are read later. True: done.
+  bool forget_facts(const std::vector<double>& live);
+  bool many_facts();  // to forget
   // No row holds a lazy extremum any more.
   void release_lazy();
 
@@ -169,6 +173,8 @@ class FieldDomain {
     double z = 0, t = 0;
     bool lower = false, strict = false;
   };
+  struct Facts;
+  void copy_facts(Facts& from, double image, Facts& to);
   bool bound_of(const Pred& p, Bound* out);
   bool exclusive(const Pred& x, const Pred& y);
   bool implies(const Pred& x, const Pred& y);
@@ -192,6 +198,7 @@ class FieldDomain {
     Pair plain;
   };
   Pair log_image(const LogForm& f);
+  const LogForm* find_log(double image, LogForm& scratch);
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask, bool keep_lazy = false);
   void real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row& b, const Row& c, Row& out,
             uint32_t mask);
@@ -292,11 +299,12 @@ class FieldDomain {
     Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
     std::unordered_map<uint64_t, Pair> extrema;  // of lazy nodes by their leaves
     MaxSets maxes, mins, args{0x6a26};
-    ImageMap<Pair> literals;     // by type and bits
-    ImageMap<double> exponents;  // image of a set or leaf of one -> its e image
-    ImageMap<double> constants;  // image -> value
-    ImageMap<LogForm> logs;      // image -> c ln(arg)
-    ImageMap<Pair> squares;      // image of a root -> its square (v, e)
+    ImageMap<Pair> literals;      // by type and bits
+    ImageMap<double> exponents;   // image of a set or leaf of one -> its e image
+    ImageMap<double> constants;   // image -> value
+    ImageMap<LogForm> logs;       // image -> c ln(arg)
+    ImageMap<double> plain_logs;  // image -> arg, of ln(arg)
+    ImageMap<Pair> squares;       // image of a root -> its square (v, e)
     ImageMap<Pred> preds;
     ImageMap<std::array<double, 2>> unions;  // image of P or Q that exclude each other -> P, Q
     ImageMap<Chosen> selects;                // by a bound of one value, to which no law applied
@@ -304,12 +312,21 @@ class FieldDomain {
     ImageMap<std::array<double, 4>> packs;   // image -> (lo v, lo e, hi v, hi e)
     ImageMap<IntForm> ints;                  // integers that are affine in one symbol
     ImageMap<Pair> last_indicator;           // image of a symbol -> that of its largest value
-    size_t size() const {
-      return exponents.size() + constants.size() + preds.size() + arg_forms.size() + selects.size();
+    template <class F>
+    void for_each_map(F&& f) {
+      f(literals), f(exponents), f(constants), f(logs), f(plain_logs), f(squares), f(preds);
+      f(unions), f(selects), f(arg_forms), f(packs), f(ints), f(last_indicator);
     }
+    struct Sizes {
+      std::array<size_t, 13> maps;
+      std::array<MaxSets::Size, 3> sets;
+      size_t total = 0;
+    };
+    Sizes sizes();
+    void truncate(const Sizes& sizes);
   };
   Facts facts_;
-  std::unique_ptr<Facts> kept_;  // by keep_facts
+  std::optional<Facts::Sizes> kept_;  // by keep_facts
   std::vector<LazyNode> lazy_{1};
   std::array<Recent, 256> recent_;
   std::unordered_map<uint64_t, std::pair<int64_t, int64_t>> int_ranges_;

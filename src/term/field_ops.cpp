@@ -118,7 +118,8 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
     row_scale(primes_.q, a.e, scale_q, t, mask), primes_.row_exp(t, out.v, mask);
   if (have_logs_) {
     for_lanes(mask, [&](int l) {
-      const LogForm* f = facts_.logs.find(ca.v[l]);
+      LogForm plain;
+      const LogForm* f = find_log(ca.v[l], plain);
       if (f == nullptr || !f->set) return;
       const double c = f_mul(primes_.q, f->c_q, scale_q);
       for (int k = 1; k <= 8; ++k) {  // e^(k ln A) = A^k
@@ -150,8 +151,12 @@ void FieldDomain::log_of(const Row& a, double scale_p, double scale_q, Row& out,
   row_scale(q, out.e, scale_q, out.e, mask);
   out.taint = 0;
   if (!log_laws_) return;
-  for_lanes(mask,
-            [&](int l) { facts_.logs[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}}; });
+  for_lanes(mask, [&](int l) {
+    if (scale_p == 1 && scale_q == 1)
+      facts_.plain_logs[out.v[l]] = arg[l];
+    else
+      facts_.logs[out.v[l]] = {scale_p, scale_q, arg[l], true, arg[l], {}};
+  });
   have_logs_ = true;
 }
 
@@ -170,8 +175,8 @@ FieldDomain::Pair FieldDomain::log_image(const LogForm& f) {
 void FieldDomain::log_laws(Fn fn, const Row& a, const Row& b, Row& out, uint32_t mask) {
   const Modulus &p = primes_.p, &q = primes_.q;
   for_lanes(mask, [&](int l) {
-    const LogForm* fa = facts_.logs.find(a.v[l]);
-    const LogForm* fb = facts_.logs.find(b.v[l]);
+    LogForm plain_a, plain_b;
+    const LogForm *fa = find_log(a.v[l], plain_a), *fb = find_log(b.v[l], plain_b);
     if (fa == nullptr && fb == nullptr) return;
     if (fn == Fn::Neg) {
       if (fa == nullptr) return;

@@ -845,7 +845,8 @@ void FieldDomain::lookup(Store<FieldDomain>& store, int buffer, Ty type, const R
         if (one.special()) undef = true;
         taint = taint || one.taint != 0;
         const Pair c = indicator1(f, s);
-        const LogForm* log = logs ? facts_.logs.find(one.v[0]) : nullptr;
+        LogForm alone;
+        const LogForm* log = logs ? find_log(one.v[0], alone) : nullptr;
         if (log == nullptr ||
             (common.set && (common.c_p != log->c_p || common.core != log->core))) {
           logs = false;

@@ -40,7 +40,8 @@ bool FieldDomain::is_tail(Pair w, double at, Pair f, Pair g, double half_unit, c
     return true;
   if (!with_exp_) return false;
   // c log(1 + e^w) against c w. PyTorch's own softplus turns at 20, in double too.
-  const LogForm* log = facts_.logs.find(f.v);
+  LogForm plain;
+  const LogForm* log = find_log(f.v, plain);
   if (log != nullptr && log->set && g.v == f_mul(p, log->c_p, w.v) &&
       (std::exp(-at) / at <= half_unit || at >= 20) && log->arg == f_add(p, 1, primes_.exp(w.e))) {
     *name = "w against log(1 + exp(w))";

@@ -46,6 +46,15 @@ class ImageMap {
     if (!slots_.empty()) __builtin_prefetch(&slots_[mix64(std::bit_cast<uint64_t>(image)) & mask_]);
   }
   size_t size() const { return entries_.size(); }
+  // Drops all but the first `count` entries. Backwards: no older entry was placed behind a newer.
+  void truncate(size_t count) {
+    for (; entries_.size() > count; entries_.pop_back()) {
+      const auto number = static_cast<uint32_t>(entries_.size());
+      size_t i = mix64(entries_.back().key) & mask_;
+      while (slots_[i].number != number) i = (i + 1) & mask_;
+      slots_[i] = {};
+    }
+  }
 
  private:
   struct Slot {

@@ -100,4 +100,18 @@ void MaxSets::alias(double image, double other) {
   sets_[other] = set;
 }
 
+void MaxSets::copy_set(MaxSets& from, double image) {
+  const Set* known = from.sets_.find(image);
+  if (known == nullptr || sets_.find(image) != nullptr) return;
+  Set set = *known;
+  if (set.kept()) {
+    const auto first = from.leaves_.begin() + set.first;
+    set.first = static_cast<uint32_t>(leaves_.size());
+    leaves_.insert(leaves_.end(), first, first + set.count);
+  }
+  sets_[image] = set;
+  sets_[set.image] = set;
+  sets_[to_element(mix64(set.sum ^ (salt_ * 3)))] = set;  // the name before it had a closed form
+}
+
 }  // namespace assay::term

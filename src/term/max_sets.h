@@ -3,6 +3,7 @@
 // leaves; its image is a sum of hashes of the leaves, so a running maximum costs O(1) a step.
 // Leaves that occur twice are merged while a set is small (kKept leaves); beyond that a repetition
 // only costs a proof: equal sums still mean equal multisets.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,16 @@ class MaxSets {
   bool is_set(double image) { return sets_.find(image) != nullptr; }
   // The set behind `image` is known as `other` from now on (the closed form of a pair).
   void alias(double image, double other);
+  // The set behind `image` in other sets of the same salt.
+  void copy_set(MaxSets& from, double image);
+  struct Size {
+    size_t sets = 0, leaves = 0;
+  };
+  Size size() const { return {sets_.size(), leaves_.size()}; }
+  void truncate(const Size& size) {
+    sets_.truncate(size.sets);
+    leaves_.resize(std::min(leaves_.size(), size.leaves));
+  }
 
  private:
   struct Set {

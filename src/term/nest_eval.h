@@ -35,6 +35,9 @@ class NestEval {
   static constexpr int kGroup = 32;
   static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
 
+  bool last_ = false;         // nothing reads the results but the comparison
+  std::vector<double> live_;  // images of results that are read later
+
   // 32 results. Unused lanes repeat the first one.
   struct Batch {
     LaneIters iters;
@@ -167,10 +170,11 @@ void NestEval<D>::prepare(const NestShape& shape) {
 template <class D>
 void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, bool last) {
   prepare(shape);
-  if constexpr (kForgets)
-    if (last) domain_.keep_facts();
   const bool across = shape.reduction_count >= 128 && !shape.scan && !is_arg(shape.nest.reduce) &&
                       wanted.count() < kRow;
+  last_ = last;
+  live_.clear();
+  if constexpr (kForgets) domain_.keep_facts();
   // Shared reads pay where terms are cheap; what is known of an order of many values costs memory.
   using tensor::ReduceKind;
   const ReduceKind kind = shape.nest.reduce;
@@ -186,7 +190,7 @@ void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, boo
     } else if (full_ == group) {
       sweep();
       if constexpr (kForgets)
-        if (last) domain_.forget_facts();
+        if (domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
     }
   };
   if (shape.scan) {
@@ -562,7 +566,10 @@ void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
   const int buffer = buffers_[static_cast<size_t>(nest.write.operand)];
   for (uint32_t m = b.mask; m != 0; m &= m - 1) {
     const int l = __builtin_ctz(m);
-    store_.store(buffer, b.element[l], domain_.cell(*result, l, nest.out_type));
+    const typename D::Cell cell = domain_.cell(*result, l, nest.out_type);
+    store_.store(buffer, b.element[l], cell);
+    if constexpr (kForgets)
+      if (!last_) live_.push_back(cell.v);
   }
 }
 
@@ -628,6 +635,11 @@ void NestEval<D>::sweep_across() {
     for (size_t read = 0; read < readers_.size(); ++read)
       if (nest_->reads[read].index_read < 0) fill(read, readers_[read][0], 0, n, true);
     step(b, 0, true);
+    if constexpr (kForgets) {
+      // What stays is known of the sums so far; an extremum is not computed yet.
+      if (nest_->reduce == tensor::ReduceKind::Sum && domain_.many_facts())
+        domain_.forget_facts({b.acc->v, b.acc->v + kRow});
+    }
   }
   // Fold the lanes: pairs at distance 16, 8, ..., 1.
   Mods mods;

@@ -52,6 +52,14 @@ bool NestShape::invert(int64_t element, int64_t* iters) const {
   return rest == 0;
 }
 
+int64_t NestShape::line(const int64_t* iters, size_t* along) const {
+  *along = 0;
+  if (digits_.empty() || digits_.back().stride != 1) return 1;
+  const Digit& d = digits_.back();
+  *along = d.iter;
+  return d.extent - iters[d.iter];
+}
+
 namespace {
 
 // Marks what one access reads from every (i, r) with the iterators it does not depend on left out.
@@ -67,12 +75,24 @@ class AccessDemand {
       if (!used) continue;
       (k < shape.space_rank ? space_ : inner_).push_back(k);
     }
+    size_t moving = 0;
+    for (size_t k = 0; k < shape.space_rank; ++k) moving += shape.extents[k] > 1 ? 1 : 0;
+    for (size_t k : space_) moving -= shape.extents[k] > 1 ? 1 : 0;
+    distinct_ = moving == 0;
+    linear_ = inner_.empty() && access.guarded.empty() && access.index_read < 0 && !shape.scan;
+  }
+  // One element each, at a constant distance along an iterator: of `count` results from iters on.
+  bool linear() const { return linear_; }
+  void add_line(const int64_t* iters, size_t along, int64_t count, ElemSet& out) const {
+    const int64_t stride =
+        along < access_.offset.coeff.size() ? access_.offset.coeff[along] : int64_t{0};
+    out.insert_range(eval_affine(access_.offset, iters, shape_.total_rank), count, stride);
   }
   void add(const int64_t* iters, int64_t scan_end, ElemSet& out) {
     int64_t key = 0;
     for (size_t k : space_) key = key * shape_.extents[k] + iters[k];
     if (shape_.scan) key = key * (shape_.extents[shape_.space_rank] + 1) + scan_end;
-    if (!seen_.insert(key).second) return;
+    if (!distinct_ && !seen_.insert(key).second) return;
     int64_t it[16];
     std::copy_n(iters, shape_.total_rank, it);
     for (size_t k = shape_.space_rank; k < shape_.total_rank; ++k) it[k] = 0;
@@ -113,6 +133,8 @@ class AccessDemand {
   const NestShape& shape_;
   const Access& access_;
   std::vector<size_t> space_, inner_;
+  bool distinct_ = false;  // no two results have one key
+  bool linear_ = false;
   std::unordered_set<int64_t> seen_;
 };
 
@@ -123,12 +145,31 @@ void nest_demand(const NestShape& shape, const ElemSet& wanted, std::vector<Elem
   for (const Access& a : shape.nest.reads) demands.emplace_back(shape, a, false);
   for (const Access& a : shape.nest.post_reads) demands.emplace_back(shape, a, true);
   reads.resize(demands.size());
-  wanted.for_each([&](int64_t e) {
+  auto one = [&](int64_t e) {
     int64_t iters[16];
     if (!shape.invert(e, iters)) return;
     const int64_t scan_end = shape.scan ? iters[shape.space_rank] : 0;
-    for (size_t k = 0; k < demands.size(); ++k) demands[k].add(iters, scan_end, reads[k]);
-  });
+    for (size_t k = 0; k < demands.size(); ++k)
+      if (!demands[k].linear()) demands[k].add(iters, scan_end, reads[k]);
+  };
+  // Results that lie together, along the iterator in which they do.
+  auto line = [&](int64_t first, int64_t count) {
+    while (count > 0) {
+      int64_t iters[16];
+      size_t along = 0;
+      int64_t n = 1;
+      if (shape.invert(first, iters)) {
+        n = std::min(count, shape.line(iters, &along));
+        for (size_t k = 0; k < demands.size(); ++k)
+          if (demands[k].linear()) demands[k].add_line(iters, along, n, reads[k]);
+      }
+      first += n;
+      count -= n;
+    }
+  };
+  const auto linear = [](const AccessDemand& d) { return d.linear(); };
+  if (!std::all_of(demands.begin(), demands.end(), linear)) wanted.for_each(one);
+  if (std::any_of(demands.begin(), demands.end(), linear)) wanted.for_each_run(line);
 }
 
 void lane_affine(const Affine& a, const LaneIters& iters, size_t from, size_t to, int64_t* out) {

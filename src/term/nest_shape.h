@@ -26,6 +26,8 @@ class NestShape {
 
   // Iterators (space; for scans also the scan index) of a written element. False: not written here.
   bool invert(int64_t element, int64_t* iters) const;
+  // Results from `iters` on that lie one element apart along one iterator, and that iterator.
+  int64_t line(const int64_t* iters, size_t* along) const;
 
  private:
   struct Digit {

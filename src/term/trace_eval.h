@@ -133,12 +133,19 @@ class TraceEval {
     }
   }
   void eval_lookup(const machine::LookupPayload& p, uint32_t mask, Row& out);
+  void write(int buffer, int64_t element, const typename D::Cell& cell) {
+    store_.store(buffer, element, cell);
+    if constexpr (kForgets)
+      if (!last_) live_.push_back(cell.v);
+  }
   void commit_until(const machine::Trace& t, const Marks& marks, uint32_t stores, uint32_t atoms);
   void commit(const machine::Trace& t, const Marks& marks);
 
   static constexpr bool kForgets = requires(D & d) { d.forget_facts(); };
   std::vector<machine::StoreRef>::const_iterator next_store_;
   std::vector<uint32_t>::const_iterator next_atom_;
+  bool last_ = false;         // nothing reads what is stored but the comparison
+  std::vector<double> live_;  // images of what is stored and read later
   D& domain_;
   Store<D>& store_;
   std::unique_ptr<Row[]> rows_, packed_;
@@ -227,15 +234,17 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
   next_atom_ = marks.atoms.begin();
   // A load at a symbolic address reads the store: it must not see what this launch writes.
   const bool early = t.lookups.empty();
+  last_ = last;
+  live_.clear();
   if constexpr (kForgets)
-    if (last) domain_.keep_facts();
+    if (early) domain_.keep_facts();
   auto end = t.ctas.begin();
   DeadlineCheck late;
   for (const machine::NodeId id : marks.live) {
     for (; early && end != t.ctas.end() && end->nodes <= id; ++end) {
       commit_until(t, marks, end->stores, end->atoms);
       if constexpr (kForgets)
-        if (last) domain_.forget_facts();
+        if (domain_.forget_facts(live_)) live_.clear();
     }
     late();
     if ((slot_[id] & Marks::kPacked) != 0)
@@ -441,14 +450,14 @@ void TraceEval<D>::commit_until(const machine::Trace& t, const Marks& marks, uin
   for (; next_store_ != marks.stores.end() && next_store_->entry < stores; ++next_store_) {
     const machine::StoreOut s = t.store(*next_store_);
     const Place from = place(s.node, s.lane);
-    store_.store(s.buffer, s.element, domain_.cell(*from.row, from.lane, s.type));
+    write(s.buffer, s.element, domain_.cell(*from.row, from.lane, s.type));
   }
   for (; next_atom_ != marks.atoms.end() && *next_atom_ < atoms; ++next_atom_) {
     const machine::AtomOut& a = t.atoms[*next_atom_];
     const auto old = store_.load1(a.buffer, a.element);
     const Place from = place(a.node, a.lane);
     const auto add = domain_.cell(*from.row, from.lane, a.type);
-    store_.store(a.buffer, a.element, domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
+    write(a.buffer, a.element, domain_.combine(atomic_fn(a.kind, a.type), a.type, old, add));
   }
 }
 
