@@ -387,9 +387,25 @@ def _batch_norm(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
     return tuple(out)
 
 
+def _bincount(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
+    """Of integers that the example keeps below minlength: then the result is that long."""
+    bound = {a.name: v for a, v in zip(func._schema.arguments, args, strict=False)} | kwargs
+    x, weights, length = bound["self"], bound.get("weights"), bound.get("minlength", 0)
+    slot = rec.slots.get(storage_key(x))
+    known = rec.builder.buffers[slot.buffer].example_range if slot is not None else None
+    if known is None or slot.original is None or known[0] < 0 or known[1] >= length:
+        return func(*args, **kwargs)
+    single = weights is not None and weights.dtype == torch.float32
+    dtype = torch.int64 if weights is None else torch.float32 if single else torch.float64
+    out = torch.empty([length], dtype=dtype, device=x.device)
+    rec.emit(step_name(func), encode_arguments(func, args, kwargs, rec.read), [out])
+    return out
+
+
 _SPECIAL: dict[Any, Callable[[Recorder, Any, Any, Any], Any]] = {
     aten.copy_.default: _copy_,
     aten._local_scalar_dense.default: _item,
+    aten.bincount.default: _bincount,
     aten.native_batch_norm.default: _batch_norm,
     aten._native_batch_norm_legit.default: _batch_norm,
     aten._native_batch_norm_legit.no_stats: _batch_norm,

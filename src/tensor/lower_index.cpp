@@ -269,6 +269,56 @@ void lower_one_hot(Context& c) {
   c.push(b);
 }
 
+// Each bin asks every element. Values at or above minlength would lengthen the result: the
+// reference is recorded where the example has none.
+void lower_bincount(Context& c) {
+  Ref x = c.tensor("self");
+  std::optional<Ref> weights = c.maybe("weights");
+  const int64_t bins = c.integer("minlength", 0);
+  if (x.rank() != 1 || program::dtype_is_float(x.dtype)) {
+    return c.invalid("needs a vector of integers");
+  }
+  if (weights && weights->shape != x.shape) return c.invalid("weights' shape");
+  if (bins < 1) return c.unsupported("minlength taken from the data");
+  const DType dtype = !weights                       ? DType::I64
+                      : weights->dtype == DType::F32 ? DType::F32
+                                                     : DType::F64;
+  Ref out = c.out(0, dtype, {bins});
+  if (c.failed()) return;
+  const Ty ty = compute_type(dtype);
+  NestBuilder b({bins}, {x.shape[0]});
+  Expr& e = b.body();
+  V hit = eq(b.load(x, {b.red(0)}, Ty::S64), e.iter(b.space(0)));
+  V one = weights ? b.load(*weights, {b.red(0)}, ty) : e.constant(1, ty);
+  b.store(out, b.space_index(), b.reduce(ReduceKind::Sum, select(hit, one, e.constant(0, ty))));
+  c.push(b);
+}
+
+// Bin j holds min + j w <= x < min + (j + 1) w, the last one max too.
+void lower_histc(Context& c) {
+  Ref x = c.tensor("self");
+  const int64_t bins = c.integer("bins", 100);
+  const double low = c.number("min", 0), high = c.number("max", 0);
+  if (!program::dtype_is_float(x.dtype)) return c.unsupported("integers");
+  if (!(low < high)) return c.unsupported("bounds taken from the data");
+  if (bins < 1) return c.invalid("needs a bin");
+  Ref out = c.out(0, x.dtype, {bins});
+  if (c.failed()) return;
+  const Ty ty = compute_type(x.dtype);
+  NestBuilder b({bins}, Shape(x.shape.begin(), x.shape.end()));
+  std::vector<Index> at;
+  for (int k = 0; k < x.rank(); ++k) at.emplace_back(b.red(k));
+  Expr& e = b.body();
+  V v = b.load(x, at, ty);
+  V place = call(Fn::Floor, (v - low) * static_cast<double>(bins) / (high - low));
+  place = min(place, e.constant(static_cast<double>(bins - 1), ty));
+  V inside = both(compare(Fn::Ge, v, low), compare(Fn::Le, v, high));
+  V hit = both(inside, eq(place, cast(e.iter(b.space(0)), ty)));
+  b.store(out, b.space_index(),
+          b.reduce(ReduceKind::Sum, select(hit, e.constant(1, ty), e.constant(0, ty))));
+  c.push(b);
+}
+
 void lower_triangle(Context& c) {
   Ref x = c.tensor("self");
   if (x.rank() < 2) return c.invalid("needs rank 2 or more");

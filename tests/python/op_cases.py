@@ -915,6 +915,17 @@ def _one_hot(g: Gen) -> Args:
     return [g.t(g.shape(0, 2), 0, 4), 5], {}
 
 
+@case("bincount", dtypes=[I64])
+def _bincount(g: Gen) -> Args:
+    x = g.t([g.int(0, 9)], 0, 5, dtype=I64)
+    return [x], {"minlength": 6} | ({"weights": g.t(x.shape, dtype=F32)} if g.flag() else {})
+
+
+@case("histc", dtypes=[F32, F64])
+def _histc(g: Gen) -> Args:
+    return [g.t(g.shape(0, 2)), g.int(1, 6), -1.5, 2], {}
+
+
 @move("tril", "triu")
 def _tril(g: Gen) -> Args:
     return [g.t([*g.shape(0, 2), 4, 5]), g.int(-3, 3)], {}
