@@ -72,8 +72,36 @@ std::string format_hazard(const Hazard& h) {
 }
 
 HazardTracker::HazardTracker(uint64_t max_shadow_bytes, size_t max_hazards)
-    : max_shadow_bytes_(max_shadow_bytes), max_hazards_(max_hazards) {}
+    : max_shadow_bytes_(max_shadow_bytes),
+      pack_at_(max_shadow_bytes / 4),
+      tables_(std::make_unique<TablePool>()),
+      max_hazards_(max_hazards) {}
 HazardTracker::~HazardTracker() = default;
+
+// Called before a page is made. A packed page has lost the times of its accesses, which only
+// threads ask for that may know of some and not of others: those of a live CTA of its own, and any
+// that a release, a cluster or a grid barrier has ordered behind the CTA.
+void HazardTracker::pack_pages() {
+  if (shadow_bytes_ < pack_at_) return;
+  bool may = !foreign_order_;
+  // Knowledge of single reads is kept by the places of their cells.
+  for (const auto& [id, cta] : ctas_) may = may && (cta.order == nullptr || !cta.order->named);
+  if (may) {
+    shadow_bytes_ = 0;
+    for (Buffer& b : buffers_) {
+      if (b.shadow == nullptr) continue;
+      b.shadow->for_each_page([&](ShadowPage& page) {
+        bool ended = page.packed.empty();
+        page.for_each_cta(launch_start_,
+                          [&](uint32_t cta) { ended = ended && ctas_.count(cta) == 0; });
+        if (ended) page.pack(launch_start_, tables_.get());
+        shadow_bytes_ += page.bytes();
+      });
+    }
+    shadow_bytes_ += tables_->bytes();
+  }
+  pack_at_ = std::max(shadow_bytes_, max_shadow_bytes_ / 8) + max_shadow_bytes_ / 8;
+}
 
 int HazardTracker::add_buffer(BufferInfo info) {
   const int id = static_cast<int>(buffers_.size());
@@ -113,6 +141,7 @@ HazardTracker::Cta& HazardTracker::cta_of(uint32_t cta) {
 
 void HazardTracker::begin_launch() {
   launch_start_ = ++clock_;
+  foreign_order_ = false;
   for (Buffer& b : buffers_) b.read = b.written = false;
   ctas_.clear();
   last_cta_state_ = nullptr;
@@ -164,6 +193,7 @@ void HazardTracker::converged(uint32_t cta, uint32_t warp, uint32_t mask) {
 }
 
 void HazardTracker::cluster_barrier(const std::vector<uint32_t>& ctas) {
+  foreign_order_ = true;
   ++clock_;
   WarpTimes all;
   all.fill(clock_);
@@ -178,11 +208,13 @@ void HazardTracker::cluster_barrier(const std::vector<uint32_t>& ctas) {
 }
 
 void HazardTracker::grid_barrier() {
+  foreign_order_ = true;
   launch_start_ = ++clock_;
   for (auto& [id, cta] : ctas_) cta.order->barrier(clock_);
 }
 
 void HazardTracker::release(uint32_t cta, uint32_t warp, SyncClock* clock) {
+  foreign_order_ = true;
   CtaOrder& o = *cta_of(cta).order;
   warp &= 31;
   ++clock_;

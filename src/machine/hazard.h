@@ -105,6 +105,7 @@ struct WarpAccess {
 };
 
 class Shadow;
+class TablePool;
 class AccessRecorder;
 struct CtaOrder;
 
@@ -178,6 +179,7 @@ class HazardTracker {
   uint32_t admit_lanes(const WarpAccess& a);
   void fault(HazardKind kind, const WarpAccess& a, uint32_t lane, const Target& t);
   bool touch(const WarpAccess& a, int buffer);
+  void pack_pages();
   void report(const Hazard& what, const HazardExample& example);
 
   std::vector<Buffer> buffers_;
@@ -192,6 +194,9 @@ class HazardTracker {
   std::map<std::array<uint32_t, 3>, size_t> index_;  // kinds and space, pcs -> hazards_
   uint64_t max_shadow_bytes_;
   uint64_t shadow_bytes_ = 0;
+  uint64_t pack_at_;  // of shadow_bytes_: pages of CTAs that have ended are packed
+  std::unique_ptr<TablePool> tables_;
+  bool foreign_order_ = false;  // something but this launch's end may order CTAs
   size_t max_hazards_;
   uint64_t dropped_ = 0;
   uint64_t faults_ = 0;

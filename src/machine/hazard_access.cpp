@@ -89,17 +89,19 @@ AccessRecorder::AccessRecorder(HazardTracker* tracker, const WarpAccess& a,
 
 // nullptr: nothing to check or record there.
 ShadowPage* AccessRecorder::page_for(uint64_t offset, uint32_t shift) {
-  if (!shadow_->has_page(offset)) {
+  if (global_ && !shadow_->has_open_page(offset)) {
     const bool read = a_.kind == AccessKind::Read;
-    if (global_ && read && !keep_reads_ &&
+    if (read && !keep_reads_ && !shadow_->has_page(offset) &&
         tracker_->buffers_[static_cast<size_t>(target_.buffer)].info.initialised) {
       return nullptr;
     }
-    if (global_ && tracker_->shadow_bytes_ >= tracker_->max_shadow_bytes_) {
+    tracker_->pack_pages();
+    if (tracker_->shadow_bytes_ >= tracker_->max_shadow_bytes_) {
       tracker_->saturated_ = true;
       return nullptr;
     }
-    if (global_) tracker_->shadow_bytes_ += WriterSet::bytes(kPageBytes >> 2);
+    tracker_->shadow_bytes_ -= shadow_->page_bytes(offset);
+    tracker_->shadow_bytes_ += shadow_->page(offset).bytes();
   }
   ShadowPage& page = shadow_->page(offset);
   if (page.shift > shift) {

@@ -106,7 +106,69 @@ void ShadowPage::split(uint32_t new_shift) {
   shift = new_shift;
 }
 
+template <class F>
+void ShadowPage::for_each_field(F&& f) {
+  for (auto* field : {&writes.cta, &writes.thread, &writes.pc}) f(*field);
+  f(writes.when);
+  for (auto* set : {&reads, &atomics, &other_reads, &other_atomics}) {
+    if (*set == nullptr) continue;
+    AccessSet& s = **set;
+    for (auto* field : {&s.cta, &s.warps, &s.lanes, &s.thread, &s.pc}) f(*field);
+    f(s.when);
+  }
+}
+
+namespace {
+
+void coarsen(std::vector<int32_t>* when, int32_t launch_start) {
+  if (when->empty()) return;
+  const int32_t latest = *std::max_element(when->begin(), when->end());
+  for (int32_t& w : *when) w = w >= launch_start ? latest : std::min(w, kBeforeLaunch);
+}
+
+struct Pack {
+  TablePool* pool;
+  std::vector<PackedField>* out;
+  void operator()(std::vector<uint32_t>& field) { out->emplace_back().pack(&field, pool); }
+  void operator()(std::vector<int32_t>& field) {
+    std::vector<uint32_t> values(field.begin(), field.end());
+    std::vector<int32_t>().swap(field);
+    (*this)(values);
+  }
+};
+
+struct Unpack {
+  std::vector<PackedField>::const_iterator next;
+  void operator()(std::vector<uint32_t>& field) { field = (next++)->unpack(); }
+  void operator()(std::vector<int32_t>& field) {
+    const std::vector<uint32_t> values = (next++)->unpack();
+    field.assign(values.begin(), values.end());
+  }
+};
+
+}  // namespace
+
+void ShadowPage::pack(int32_t launch_start, TablePool* pool) {
+  coarsen(&writes.when, launch_start);
+  for (auto* set : {&reads, &atomics, &other_reads, &other_atomics}) {
+    if (*set != nullptr) coarsen(&(*set)->when, launch_start);
+  }
+  std::vector<PackedField> fields;
+  for_each_field(Pack{pool, &fields});
+  packed = std::move(fields);
+}
+
+void ShadowPage::unpack() {
+  const std::vector<PackedField> fields = std::exchange(packed, {});
+  for_each_field(Unpack{fields.begin()});
+}
+
 uint64_t ShadowPage::bytes() const {
+  if (!packed.empty()) {
+    uint64_t n = 0;
+    for (const PackedField& f : packed) n += f.bytes();
+    return n;
+  }
   uint64_t n = WriterSet::bytes(cells());
   for (const auto* set : {&reads, &atomics, &other_reads, &other_atomics}) {
     if (*set != nullptr) n += AccessSet::bytes(cells());

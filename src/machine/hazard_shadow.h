@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "machine/hazard_packed.h"
 #include "machine/hazard_runs.h"
 
 namespace assay::machine {
@@ -46,13 +47,39 @@ struct ShadowPage {
   RunCells run(uint32_t cell);
   AccessSet& make_reads();
   AccessSet& make_atomics();
+  // f(cta) for the CTAs that accesses since `launch_start` are noted of, some of them repeatedly.
+  template <class F>
+  void for_each_cta(int32_t launch_start, F&& f) const;
+  // Only while all these CTAs have ended and no other thread knows anything of them: the times of
+  // their accesses become the latest one's, those of earlier launches one time before this one.
+  void pack(int32_t launch_start, TablePool* pool);
+  void unpack();
 
   WriterSet writes;
   std::unique_ptr<AccessSet> reads, atomics;  // made at the first one
   // The same of one more CTA: what two CTAs did is kept apart, so that a CTA that writes later
   // finds another one's access beside its own.
   std::unique_ptr<AccessSet> other_reads, other_atomics;
+  std::vector<PackedField> packed;  // not empty: all fields of these sets, which are empty arrays
+
+ private:
+  template <class F>
+  void for_each_field(F&& f);
 };
+
+template <class F>
+void ShadowPage::for_each_cta(int32_t launch_start, F&& f) const {
+  const auto look = [&](const std::vector<int32_t>& when, const std::vector<uint32_t>& cta) {
+    for (size_t i = 0; i < when.size(); ++i) {
+      if (when[i] >= launch_start && (i == 0 || cta[i] != cta[i - 1] || when[i - 1] < launch_start))
+        f(cta[i]);
+    }
+  };
+  look(writes.when, writes.cta);
+  for (const auto* set : {&reads, &atomics, &other_reads, &other_atomics}) {
+    if (*set != nullptr) look((*set)->when, (*set)->cta);
+  }
+}
 
 class Shadow {
  public:
@@ -63,9 +90,26 @@ class Shadow {
   ShadowPage& page(uint64_t offset) {
     std::unique_ptr<ShadowPage>& p = pages_[offset >> kPageShift];
     if (p == nullptr) p = std::make_unique<ShadowPage>(initialised_);
+    if (!p->packed.empty()) p->unpack();
     return *p;
   }
+  // f(page) for the pages there are.
+  template <class F>
+  void for_each_page(F&& f) {
+    for (std::unique_ptr<ShadowPage>& p : pages_) {
+      if (p != nullptr) f(*p);
+    }
+  }
   bool has_page(uint64_t offset) const { return pages_[offset >> kPageShift] != nullptr; }
+  // Whether there is a page that is not packed.
+  bool has_open_page(uint64_t offset) const {
+    const std::unique_ptr<ShadowPage>& p = pages_[offset >> kPageShift];
+    return p != nullptr && p->packed.empty();
+  }
+  uint64_t page_bytes(uint64_t offset) const {
+    const std::unique_ptr<ShadowPage>& p = pages_[offset >> kPageShift];
+    return p == nullptr ? 0 : p->bytes();
+  }
   void mark_initialised(uint64_t offset, uint64_t bytes);
   uint64_t size() const { return size_; }
 

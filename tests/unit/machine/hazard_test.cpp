@@ -500,6 +500,61 @@ TEST_F(HazardTest, ShadowMemoryIsBounded) {
   EXPECT_LE(small.shadow_bytes(), 120u << 10);
 }
 
+// Many CTAs write a large buffer: pages of ended ones take little memory and are still known.
+TEST_F(HazardTest, PagesOfEndedCtasAreKeptInLittleMemory) {
+  constexpr uint64_t kBytes = 8 << 20;
+  HazardTracker tracker(4 << 20);  // the shadow of 1 MiB, in full
+  tracker.add_buffer({"big", kBase, kBytes, false, true});
+  std::array<uint64_t, 32> addr;
+  WarpAccess a;
+  a.addr = addr.data();
+  a.mask = kAll;
+  const auto touch = [&](uint32_t cta, AccessKind kind, uint64_t from, uint32_t pc) {
+    tracker.begin_cta(cta, 0);
+    a.kind = kind;
+    a.cta = a.owner_cta = cta;
+    a.pc = pc;
+    for (uint32_t warp = 0; warp < 8; ++warp) {
+      a.warp = static_cast<uint8_t>(warp);
+      for (uint32_t l = 0; l < 32; ++l) addr[l] = kBase + from + warp * 128 + l * 4;
+      tracker.access(a);
+    }
+    tracker.end_cta(cta);
+  };
+  tracker.begin_launch();
+  const auto ctas = static_cast<uint32_t>(kBytes / 1024);
+  for (uint32_t cta = 0; cta < ctas; ++cta) {
+    touch(cta, AccessKind::Read, cta * 1024, 1);
+    EXPECT_EQ(tracker.hazards().size(), 1u);  // nothing was written there before
+    touch(cta, AccessKind::Write, cta * 1024, 2);
+  }
+  EXPECT_FALSE(tracker.saturated());
+  EXPECT_LT(tracker.shadow_bytes(), 4u << 20);
+  ASSERT_EQ(tracker.hazards().size(), 1u);
+  EXPECT_EQ(tracker.hazards()[0].kind, HazardKind::UninitialisedRead);
+  // What was written first is known as exactly as what was written last.
+  touch(ctas, AccessKind::Read, 5 * 1024 + 256, 3);
+  touch(ctas + 1, AccessKind::Write, 5 * 1024 + 256, 4);
+  std::set<std::string> seen;
+  for (size_t k = 1; k < tracker.hazards().size(); ++k) {
+    const Hazard& h = tracker.hazards()[k];
+    const HazardExample& e = h.examples[0];
+    seen.insert(hazard_kind_name(h.kind) + (" " + std::to_string(h.first_pc)) + " " +
+                std::to_string(h.second_pc) + " of " + std::to_string(e.first.cta) + ":" +
+                std::to_string(e.first.thread) + " at " + std::to_string(e.offset));
+  }
+  const std::string at = " of 5:64 at 5376", by = " of " + std::to_string(ctas);
+  EXPECT_EQ(seen, (std::set<std::string>{"cross-CTA read-write 2 3" + at,
+                                         "cross-CTA write-write 2 4" + at,
+                                         "cross-CTA read-write 3 4" + by + ":0 at 5376"}));
+  // A new launch is ordered behind all of this.
+  const size_t before = tracker.hazards().size();
+  tracker.begin_launch();
+  for (uint32_t cta = 0; cta < ctas; ++cta) touch(cta, AccessKind::Write, cta * 1024, 5);
+  EXPECT_EQ(tracker.hazards().size(), before);
+  EXPECT_FALSE(tracker.saturated());
+}
+
 TEST_F(HazardTest, DistinctHazardsAreCapped) {
   HazardTracker small(1 << 20, 3);
   small.begin_launch();
