@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/deadline.h"
 #include "machine/merge_cases.h"
 
 namespace assay::check {
@@ -48,10 +49,17 @@ Status plan_op(const OpState& op, size_t s, size_t count, const PlanRequest& req
     auto it = want.find(target);
     if (it == want.end()) continue;
     ElemSet& mine = plan.nests[n];
-    int64_t iters[16];
-    it->second.for_each([&](int64_t e) {
-      if (shape.invert(e, iters)) mine.insert(e);
-    });
+    if (const auto dense = shape.dense()) {
+      mine.insert_range(dense->first, dense->second);
+      mine.intersect(it->second);
+    } else {
+      int64_t iters[16];
+      DeadlineCheck late;
+      it->second.for_each([&](int64_t e) {
+        late();
+        if (shape.invert(e, iters)) mine.insert(e);
+      });
+    }
     if (mine.empty()) continue;
     const auto each = static_cast<uint64_t>(shape.scan ? 1 : shape.reduction_count);
     const uint64_t rows = (static_cast<uint64_t>(mine.count()) * each + 31) / 32;
@@ -79,7 +87,10 @@ Status plan_launch(PreparedLaunch& launch, const PlanRequest& request,
     auto it = want.find(entry.first);
     if (it == want.end()) continue;
     Status failed;
+    uint32_t last = 0;
+    DeadlineCheck late;
     it->second.for_each([&](int64_t e) {
+      late();
       if (!failed || e < 0 || e >= entry.second.elements) return;
       const Result<uint32_t> writer = launch.writer(entry.first, e);
       if (!writer) {
@@ -87,7 +98,8 @@ Status plan_launch(PreparedLaunch& launch, const PlanRequest& request,
         return;
       }
       if (*writer == 0) return;
-      ctas.insert(*writer - 1);
+      if (*writer != last) ctas.insert(*writer - 1);
+      last = *writer;
       if (const auto* more = entry.second.map.more(e)) ctas.insert(more->begin(), more->end());
     });
     ASSAY_CHECK(failed);

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <unordered_set>
 
+#include "base/deadline.h"
+
 namespace assay::term {
 
 using tensor::Access;
@@ -50,6 +52,15 @@ bool NestShape::invert(int64_t element, int64_t* iters) const {
     iters[d.iter] = d.stride < 0 ? d.extent - 1 - q : q;
   }
   return rest == 0;
+}
+
+std::optional<std::pair<int64_t, int64_t>> NestShape::dense() const {
+  int64_t count = 1;
+  for (size_t k = digits_.size(); k-- > 0;) {
+    if (std::abs(digits_[k].stride) != count) return std::nullopt;
+    count *= digits_[k].extent;
+  }
+  return std::pair{base_, count};
 }
 
 int64_t NestShape::line(const int64_t* iters, size_t* along) const {
@@ -145,8 +156,10 @@ void nest_demand(const NestShape& shape, const ElemSet& wanted, std::vector<Elem
   for (const Access& a : shape.nest.reads) demands.emplace_back(shape, a, false);
   for (const Access& a : shape.nest.post_reads) demands.emplace_back(shape, a, true);
   reads.resize(demands.size());
+  DeadlineCheck late;
   auto one = [&](int64_t e) {
     int64_t iters[16];
+    late();
     if (!shape.invert(e, iters)) return;
     const int64_t scan_end = shape.scan ? iters[shape.space_rank] : 0;
     for (size_t k = 0; k < demands.size(); ++k)
@@ -158,6 +171,7 @@ void nest_demand(const NestShape& shape, const ElemSet& wanted, std::vector<Elem
       int64_t iters[16];
       size_t along = 0;
       int64_t n = 1;
+      late();
       if (shape.invert(first, iters)) {
         n = std::min(count, shape.line(iters, &along));
         for (size_t k = 0; k < demands.size(); ++k)

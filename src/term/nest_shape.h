@@ -2,6 +2,8 @@
 // A loop nest prepared for evaluation: which elements results need (demand), and where its accesses
 // read, for 32 lanes at a time.
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -26,6 +28,8 @@ class NestShape {
 
   // Iterators (space; for scans also the scan index) of a written element. False: not written here.
   bool invert(int64_t element, int64_t* iters) const;
+  // The elements that are written, where they lie side by side: first and count.
+  std::optional<std::pair<int64_t, int64_t>> dense() const;
   // Results from `iters` on that lie one element apart along one iterator, and that iterator.
   int64_t line(const int64_t* iters, size_t* along) const;
 

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <map>
+#include <random>
 
+#include "tensor/demand.h"
 #include "term/field_domain.h"
 #include "term/ieee_domain.h"
 #include "term/nest_eval.h"
@@ -111,6 +113,79 @@ void expect_ieee_agrees(const OpStep& step, StepData& data, int64_t elements) {
       EXPECT_EQ(cell.v, element_bits(want, out, e)) << e;
     }
   }
+}
+
+// What runs of results read, against single results and against the other implementation of it.
+TEST(Nests, DemandOfRunsIsThatOfTheirElements) {
+  StepMaker m;
+  std::vector<OpStep> steps;
+  auto add = [&](const char* op, std::vector<Arg> args) {
+    auto s = m.step(op, std::move(args));
+    ASSERT_TRUE(s) << op << ": " << s.error().message;
+    steps.push_back(std::move(*s));
+  };
+  TensorView transposed = m.view({4, 5});
+  std::swap(transposed.shape[0], transposed.shape[1]);
+  std::swap(transposed.strides[0], transposed.strides[1]);
+  add("aten::mm", {transposed, m.view({4, 3})});
+  add("aten::add", {m.view({3, 1, 4}), m.view({2, 1}), int64_t{1}});
+  add("aten::add", {transposed, m.view({4}), int64_t{1}});
+  add("aten::add", {m.view({3, 4}), m.view({3, 1}), int64_t{1}});
+  add("aten::softmax", {m.view({3, 5}), int64_t{0}});
+  add("aten::cumsum", {m.view({5, 3}), int64_t{0}});
+  add("aten::flip", {m.view({3, 4}), Shape{1}});
+  add("aten::mean", {m.view({3, 4, 5}), Shape{0, 2}, false, std::monostate{}});
+  add("aten::constant_pad_nd", {m.view({3, 4}), Shape{1, 2, -1, 1}, 0.0});
+  add("aten::gather", {m.view({3, 4}), int64_t{1}, m.view({3, 6}, DType::I64)});
+  add("aten::max_pool2d", {m.view({2, 6, 5}), Shape{3, 2}, Shape{2, 1}, Shape{1, 1}, Shape{1, 2}});
+  add("aten::layer_norm", {m.view({3, 4}), Shape{4}, m.view({4}), m.view({4}), 1e-5});
+  add("aten::convolution", {m.view({1, 2, 4, 3}), m.view({2, 3, 3, 2}), m.view({3}), Shape{2, 3},
+                            Shape{1, 0}, Shape{1, 2}, true, Shape{1, 0}, int64_t{1}});
+  std::mt19937 rng(5);
+  size_t compared = 0;
+  for (const OpStep& step : steps) {
+    auto op = tensor::lower(step);
+    ASSERT_TRUE(op) << step.op;
+    for (const tensor::Nest& nest : op->nests) {
+      const NestShape shape(nest);
+      tensor::ElemSet all;
+      for (int64_t p = 0; p < tensor::point_count(nest); ++p)
+        all.insert(tensor::written_element(nest, p));
+      if (const auto dense = shape.dense()) {
+        tensor::ElemSet written;
+        written.insert_range(dense->first, dense->second);
+        EXPECT_TRUE(written == all) << step.op;
+      }
+      for (int trial = 0; trial < 8; ++trial) {
+        tensor::ElemSet wanted, some;
+        if (trial == 0) some.unite(all);
+        for (int k = 0; k < trial; ++k)
+          some.insert_range(all.front() + static_cast<int64_t>(rng() % 40), 1 + rng() % 9);
+        wanted.unite(some);
+        wanted.intersect(all);
+        std::vector<tensor::ElemSet> reads, single(nest.reads.size() + nest.post_reads.size());
+        nest_demand(shape, some, reads);
+        ASSERT_EQ(reads.size(), single.size());
+        wanted.for_each([&](int64_t e) {
+          tensor::ElemSet one;
+          one.insert(e);
+          std::vector<tensor::ElemSet> its;
+          nest_demand(shape, one, its);
+          for (size_t k = 0; k < its.size(); ++k) single[k].unite(its[k]);
+        });
+        const tensor::Demand other = tensor::demand(nest, tensor::points_of(nest, wanted));
+        for (size_t k = 0; k < reads.size(); ++k) {
+          const bool post = k >= nest.reads.size();
+          EXPECT_TRUE(reads[k] == single[k]) << step.op << " read " << k << " trial " << trial;
+          const tensor::ElemSet& exact =
+              post ? other.post_reads[k - nest.reads.size()] : other.reads[k];
+          EXPECT_TRUE(exact.is_subset_of(reads[k])) << step.op << " read " << k;
+          compared += static_cast<size_t>(reads[k].count());
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 1000u);
 }
 
 TEST(Nests, PaddingOfIntegersIsAnInteger) {
