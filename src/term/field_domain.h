@@ -261,6 +261,8 @@ class FieldDomain {
   std::unordered_set<double> nonzero_, positive_;  // assumed; of x and -x the smaller image
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;
+  Ty op_type_ = Ty::F64;  // of the operation at hand
+  bool is_lowest(double image) const;
   // Extrema whose image nobody has asked for: a leaf (which a node with an image becomes), a node
   // and a leaf, or two nodes. A row of 400,000 elements makes as many, on each side.
   struct LazyNode {
@@ -288,6 +290,7 @@ class FieldDomain {
   struct Recent {  // an extremum of two
     double a = -1, b = -1;
     bool is_max = true;
+    Ty type = Ty::None;
     Pair result;
   };
   struct Chosen {  // cond ? x : y

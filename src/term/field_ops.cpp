@@ -784,6 +784,7 @@ void FieldDomain::apply(Fn fn, Ty type, const Mods& mods, const Row* pa, const R
     ring(fn, *pa, *pb, pc, out, mask);
     return;
   }
+  op_type_ = type;
   thread_local Row s1, s2, s3, none;
   if (fn == Fn::Bits || fn == Fn::CvtII || fn == Fn::CvtIF || fn == Fn::CvtFF || fn == Fn::CvtFI) {
     const Ty from = mods.type2 == Ty::None ? type : mods.type2;

@@ -33,6 +33,13 @@ FieldDomain::Pair FieldDomain::pair_of(double image) {
   return {image, e != nullptr ? *e : e_hash(image)};
 }
 
+// No value of the type at hand is below this constant.
+bool FieldDomain::is_lowest(double image) const {
+  const uint32_t width = is_float(op_type_) ? bits(op_type_) : 64;
+  return image == neg_max_f64_ || (width <= 32 && image == neg_max_f32_) ||
+         (op_type_ == Ty::F16 && image == neg_max_f16_);
+}
+
 // One lane of max (min). Two values: b + relu(a - b), which is symmetric and moves with a shift;
 // more: a set. Constants in a set are reduced to one; clamps are brought to min(max(x, lo), hi).
 FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
@@ -52,10 +59,7 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
   MaxSets& duals = is_max ? facts_.mins : facts_.maxes;
   if (ca || cb) {
     // b is the constant.
-    if (is_max && (b.v == neg_max_f32_ || b.v == neg_max_f64_ || b.v == neg_max_f16_)) return a;
-    if (!is_max && (b.v == f_neg(primes_.p, neg_max_f32_) ||
-                    b.v == f_neg(primes_.p, neg_max_f64_) || b.v == f_neg(primes_.p, neg_max_f16_)))
-      return a;
+    if (is_lowest(is_max ? b.v : f_neg(primes_.p, b.v))) return a;
     for (bool dual : {false, true}) {
       MaxSets& s = dual ? duals : sets;
       if (!s.is_set(a.v)) continue;
@@ -109,10 +113,10 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
 // A selection of values and one of their indices ask for the same extremum, a row apart.
 FieldDomain::Pair FieldDomain::extremum_again(bool is_max, Pair a, Pair b) {
   const uint64_t key = mix64(std::bit_cast<uint64_t>(a.v) ^ (std::bit_cast<uint64_t>(b.v) << 1)) +
-                       static_cast<uint64_t>(is_max);
+                       static_cast<uint64_t>(is_max) + static_cast<uint64_t>(op_type_) * 2;
   Recent& r = recent_[key % recent_.size()];
-  if (r.a != a.v || r.b != b.v || r.is_max != is_max)
-    r = {a.v, b.v, is_max, extremum1(is_max, a, b)};
+  if (r.a != a.v || r.b != b.v || r.is_max != is_max || r.type != op_type_)
+    r = {a.v, b.v, is_max, op_type_, extremum1(is_max, a, b)};
   return r.result;
 }
 
@@ -246,9 +250,7 @@ void FieldDomain::compare(Fn fn, const Row& a, const Row& b, Row& out, uint32_t 
   double va = 0, vb = 0;
   bool ka = false, kb = false;
   auto sentinel = [&](double image) {
-    for (const double low : {neg_max_f32_, neg_max_f64_})
-      if (image == low || image == p.p - low) return image == low ? -1 : 1;
-    return 0;
+    return is_lowest(image) ? -1 : image != 0 && is_lowest(p.p - image) ? 1 : 0;
   };
   auto numeric = [&](int l,
                      double* value) {  // of a lane whose order against finite values is known
