@@ -70,24 +70,36 @@ class Summands {
     for (const TermId t : terms) sum = apply(Fn::Add, sum, t);
     return sum;
   }
-  // Images of small expressions, at either of two random points.
-  FieldDomain::Cell image(TermId t, size_t k = 0) {
-    auto known = images_[k].find(t);
-    if (known != images_[k].end()) return known->second;
-    return images_[k][t] = eval_cell(dag_, domains_[k], t, [&](TermId a) { return image(a, k); });
+  // Images of constants and summands, at either of two random points. Without recursion: a constant
+  // that many summands share has a factor as deep as there are of them.
+  FieldDomain::Cell image(TermId root, size_t k = 0) {
+    auto& images = images_[k];
+    std::vector<TermId> stack = {root};
+    while (!stack.empty()) {
+      const TermId t = stack.back();
+      const size_t before = stack.size();
+      if (images.count(t) == 0 && dag_[t].kind == Term::Kind::Apply)
+        for (int j = 0; j < info(dag_[t].fn).arity; ++j)
+          if (images.count(dag_[t].arg[j]) == 0) stack.push_back(dag_[t].arg[j]);
+      if (stack.size() > before) continue;
+      stack.pop_back();
+      if (images.count(t) == 0)
+        images[t] = eval_cell(dag_, domains_[k], t, [&](TermId a) { return images.at(a); });
+    }
+    return images.at(root);
   }
   bool constant(TermId t) {
-    const Term& x = dag_[t];
-    if (x.kind == Term::Kind::Number) return true;
-    if (x.kind == Term::Kind::Integer || x.kind != Term::Kind::Apply) return false;
-    if (constant_.size() <= t) constant_.resize(dag_.size(), 0);
-    if (constant_[t] == 0) {
-      bool all = info(x.fn).cls == FnClass::R;
-      for (int k = 0; k < info(x.fn).arity && all; ++k) all = constant(x.arg[k]);
-      if (constant_.size() <= t) constant_.resize(dag_.size(), 0);
-      constant_[t] = all ? 1 : 2;
+    while (constant_.size() <= t) {  // arguments are older than their users
+      const Term& x = dag_[static_cast<TermId>(constant_.size())];
+      bool all = x.kind == Term::Kind::Number;
+      if (x.kind == Term::Kind::Apply) {
+        all = info(x.fn).cls == FnClass::R || x.fn == Fn::CvtFF;
+        for (int k = 0; k < info(x.fn).arity && all; ++k) all = constant_[x.arg[k]];
+        all = all || (x.fn == Fn::CvtIF && dag_[x.arg[0]].kind == Term::Kind::Integer);
+      }
+      constant_.push_back(all);
     }
-    return constant_[t] == 1;
+    return constant_[t];
   }
 
   // Factors are carried from a sum to its parts, all users of a term before the term.
@@ -251,7 +263,7 @@ class Summands {
   FormulaReader reader_;
   std::vector<Summand> summands_;
   std::vector<size_t> leader_;
-  std::vector<uint8_t> constant_;  // per term: 1 a constant, 2 not, 0 not known
+  std::vector<bool> constant_ = {false};  // of the first terms; 0 is none
   std::unordered_map<TermId, FieldDomain::Cell> images_[2];
 };
 

@@ -87,5 +87,41 @@ TEST_F(SummandsTest, SharedInputsJoinSummands) {
   EXPECT_FALSE(equal(top, apply(Fn::Add, top, apply(Fn::Fma, top, number(1), top))));
 }
 
+TEST_F(SummandsTest, MeansByConvertedCounts) {
+  // Block by block, each divided by the count as a launch is given it: an integer.
+  const TermId count = apply(Fn::CvtIF, dag_.integer(640)), half = number(0.5), one = number(1);
+  TermId c = number(0), r = number(0), wrong = number(0);
+  for (int64_t block = 0; block < 5; ++block) {
+    TermId sum = number(0), other = number(0);
+    for (int64_t k = block * 128; k < (block + 1) * 128; ++k) {
+      const TermId d = apply(Fn::Sub, t(k), p(k)), a = apply(Fn::Abs, d);
+      const TermId near = apply(Fn::Mul, d, apply(Fn::Mul, d, half));
+      const TermId far = apply(Fn::Add, a, number(-0.5));
+      const TermId less = apply(Fn::Lt, a, one);
+      sum = apply(Fn::Add, sum, apply(Fn::Select, less, near, far));
+      other = apply(Fn::Add, other, apply(Fn::Select, less, near, k == 300 ? a : far));
+      const TermId square = apply(Fn::Mul, apply(Fn::Mul, half, a), a);
+      r = apply(Fn::Add, r,
+                apply(Fn::Select, less, apply(Fn::Div, square, one), apply(Fn::Sub, a, half)));
+    }
+    c = apply(Fn::Add, c, apply(Fn::Div, sum, count));
+    wrong = apply(Fn::Add, wrong, apply(Fn::Div, other, count));
+  }
+  EXPECT_TRUE(equal(c, apply(Fn::Div, r, number(640))));
+  EXPECT_FALSE(equal(wrong, apply(Fn::Div, r, number(640))));
+  EXPECT_FALSE(equal(c, apply(Fn::Div, r, number(639))));
+}
+
+TEST_F(SummandsTest, OneConstantInVeryManySums) {
+  // Threads that all begin with the same number.
+  TermId c = number(0), r = number(0);
+  for (int64_t k = 0; k < 100'000; ++k) {
+    c = apply(Fn::Add, apply(Fn::Add, number(2), t(k)), c);
+    r = apply(Fn::Add, r, t(k));
+  }
+  EXPECT_TRUE(equal(c, apply(Fn::Add, r, number(200'000))));
+  EXPECT_FALSE(equal(c, apply(Fn::Add, r, number(200'001))));
+}
+
 }  // namespace
 }  // namespace assay::check
