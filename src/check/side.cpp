@@ -93,6 +93,23 @@ std::string member_source(const std::string& sources, size_t j) {
   return sources.substr(at, sources.find(',', at) - at);
 }
 
+// Evaluators copy element by element.
+Status copies_whole_elements(const program::Program& p) {
+  for (const program::Step& step : p.steps) {
+    const auto* copy = std::get_if<program::CopyStep>(&step.what);
+    if (copy == nullptr || copy->src < 0) continue;
+    const uint32_t to = dtype_bytes(p.buffers[static_cast<size_t>(copy->dst)].dtype);
+    const uint32_t from = dtype_bytes(p.buffers[static_cast<size_t>(copy->src)].dtype);
+    if (to == from && copy->dst_offset % to == 0 && copy->src_offset % to == 0 &&
+        copy->bytes % to == 0)
+      continue;
+    return fail(DiagKind::Unsupported,
+                "a copy between buffers whose elements are of different sizes, or of parts of them",
+                step.loc);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<OpState>> prepare_op(Side& side, const OpStep& op) {
   auto state = std::make_unique<OpState>();
   ASSAY_TRY(state->lowered, tensor::lower(op));
@@ -139,6 +156,7 @@ Result<Side> prepare(const program::Program& p) {
       }
     }
   }
+  ASSAY_CHECK(copies_whole_elements(p));
   side.ops.resize(p.steps.size());
   side.launches.resize(p.steps.size());
   for (size_t s = 0; s < p.steps.size(); ++s) {

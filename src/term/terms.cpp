@@ -104,8 +104,10 @@ TermId TermDag::undef(uint64_t tag) {
   t.symbol = tag;
   return intern(t);
 }
-// Extrema have their constant outermost, so that start values of loops do not hide what they were
-// compared with: max(max(K, a), b) is max(max(a, b), K).
+constexpr double kStartValue = 1e4;
+
+// Extrema have start values of loops outermost, so that these do not hide what they were compared
+// with: max(max(-1e10, a), b) is max(max(a, b), -1e10). Clamps stay as they are.
 TermId TermDag::constant_last(Fn fn, Ty type, const Mods& mods, const TermId* args, uint32_t pc) {
   for (int k = 0; k < 2; ++k) {
     const Term inner = terms_[args[k]];
@@ -114,7 +116,7 @@ TermId TermDag::constant_last(Fn fn, Ty type, const Mods& mods, const TermId* ar
       continue;
     for (int j = 0; j < 2; ++j) {
       const Term constant = terms_[inner.arg[j]];
-      if (constant.kind != Term::Kind::Number) continue;
+      if (constant.kind != Term::Kind::Number || std::fabs(constant.value) < kStartValue) continue;
       const Term& other = terms_[args[1 - k]];
       TermId outer[2] = {inner.arg[1 - j], inner.arg[j]};
       if (other.kind == Term::Kind::Number) {

@@ -29,12 +29,17 @@ cudaError_t copy_places(void* dst, Place d, const void* src, Place s, size_t byt
   auto& r = Recorder::get();
   if (bytes == 0) return cudaSuccess;
   bool to_device = d.storage >= 0, from_device = s.storage >= 0;
-  bool agrees = kind == cudaMemcpyDefault ||
-                (kind == cudaMemcpyHostToHost && !to_device && !from_device) ||
-                (kind == cudaMemcpyHostToDevice && to_device && !from_device) ||
-                (kind == cudaMemcpyDeviceToHost && !to_device && from_device) ||
-                (kind == cudaMemcpyDeviceToDevice && to_device && from_device);
-  if (!agrees) return cudaErrorInvalidValue;
+  // Device pointers are known as such whatever `kind` says (unified addressing; seen on an H200);
+  // pageable host memory is not taken for the device's.
+  const bool device_dst = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool device_src = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (kind != cudaMemcpyDefault) {
+    if ((device_dst && !to_device) || (device_src && !from_device)) return cudaErrorInvalidValue;
+    if (device_dst != to_device || device_src != from_device)
+      r.note("copy-kind", "low",
+             "the kind of a cudaMemcpy does not fit its pointers, which CUDA leaves undefined; "
+             "taken as copied by where they point");
+  }
   if ((to_device && !inside(d, bytes)) || (from_device && !inside(s, bytes))) {
     r.note("copy-out-of-bounds", "verdict", "a cudaMemcpy leaves its allocation: refused");
     return cudaErrorInvalidValue;
@@ -55,6 +60,7 @@ cudaError_t copy_places(void* dst, Place d, const void* src, Place s, size_t byt
   if (from_device) {
     copy.src = r.storage(s.storage).buffer;
     copy.src_offset = s.offset;
+    r.take_type(copy.dst, copy.src);
   } else {
     auto* p = static_cast<const uint8_t*>(src);
     copy.host_data.assign(p, p + bytes);

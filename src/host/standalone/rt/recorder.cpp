@@ -319,6 +319,14 @@ HostRead Recorder::read_element(int buffer, int64_t element, DType dtype) {
   return r;
 }
 
+void Recorder::take_type(int dst, int src) {
+  Buffer& to = program_.buffers[static_cast<size_t>(dst)];
+  const DType type = program_.buffers[static_cast<size_t>(src)].dtype;
+  if (!to.name.empty() && program::dtype_bytes(to.dtype) == 1 &&
+      to.bytes % program::dtype_bytes(type) == 0)
+    to.dtype = type;
+}
+
 void Recorder::read_bytes(int buffer, int64_t offset, uint8_t* out, uint64_t bytes) {
   DType dtype = program_.buffers[static_cast<size_t>(buffer)].dtype;
   uint32_t size = program::dtype_bytes(dtype);

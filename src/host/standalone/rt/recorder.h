@@ -104,6 +104,8 @@ class ASSAY_EXPORT Recorder {
   // Bytes of CPU storage for host code; push_host_writes brings changes back into the Program.
   uint8_t* host_bytes(int storage);
   void push_host_writes(int storage);
+  // A module variable declared as bytes holds what is copied to it from another buffer.
+  void take_type(int dst, int src);
   // Fills `out` with what the host sees of `bytes` bytes of a buffer.
   void read_bytes(int buffer, int64_t offset, uint8_t* out, uint64_t bytes);
 
