@@ -58,7 +58,11 @@ void lower_arange(Context& c) {
   auto real = [](const Scalar& s) {
     return std::visit([](auto v) { return static_cast<double>(v); }, s);
   };
-  double s = real(start), e = real(end), d = real(step);
+  // As PyTorch counts: int64 results from bounds that are integers already.
+  const auto bound = [&](const Scalar& v) {
+    return dtype == DType::I64 ? std::trunc(real(v)) : real(v);
+  };
+  double s = bound(start), e = bound(end), d = bound(step);
   if (d == 0 || !std::isfinite(s) || !std::isfinite(e)) return c.invalid("bounds");
   if ((d > 0 && s > e) || (d < 0 && s < e)) return c.invalid("step has the wrong sign");
   double count = std::ceil((e - s) / d);

@@ -190,7 +190,7 @@ void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, boo
     } else if (full_ == group) {
       sweep();
       if constexpr (kForgets)
-        if (domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
+        if (last_ && domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
     }
   };
   if (shape.scan) {

@@ -244,7 +244,7 @@ void TraceEval<D>::run(const machine::Trace& t, const Marks& marks, bool last) {
     for (; early && end != t.ctas.end() && end->nodes <= id; ++end) {
       commit_until(t, marks, end->stores, end->atoms);
       if constexpr (kForgets)
-        if (domain_.forget_facts(live_)) live_.clear();
+        if (last_ && domain_.forget_facts(live_)) live_.clear();
     }
     late();
     if ((slot_[id] & Marks::kPacked) != 0)
