@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 from assay import cheats, gpu_stubs
 from assay import reference as ref
 from assay.channel import Channel
-from assay.construct import Construction, NeedsValuesError, OnCpu
+from assay.construct import Construction, NeedsValuesError, OnCpuNoted
 from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.extension import Extensions, LaunchRefused
 from assay.pairing import Pairing, Weight, pair, weights
@@ -84,7 +84,7 @@ class Session:
     def run_constructor(self, build: Any, construction: Construction) -> Any:
         self.construction = construction
         try:
-            with torch.no_grad(), construction, OnCpu(construction):
+            with torch.no_grad(), construction, OnCpuNoted(construction):
                 torch.manual_seed(self.options.seed)
                 return build()
         finally:

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from assay.devices import OnCpu
 from assay.encode import dtype_name
 from assay.errors import UnsupportedError
 from assay.program import Buffer, buffers_in
@@ -300,42 +300,27 @@ def _named(args: list[Any], keys: dict[int, str]) -> Any:
     return [name(a) for a in args]
 
 
-class OnCpu(TorchFunctionMode):
-    """Constructors that name a GPU get the CPU; values of weights that leave PyTorch are noted."""
+class OnCpuNoted(OnCpu):
+    """Notes also what would lie on the GPU, and values of weights that leave PyTorch."""
 
     def __init__(self, construction: Construction) -> None:
         super().__init__()
         self.construction = construction
 
     def __torch_function__(self, func, types_, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        c = self.construction
-        if func is torch.Tensor.cuda:
-            c.made_on_device(args[0])
-            return args[0]
         if func in (torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__):
-            if c.follows(args[0]):
-                c.reads.append(func.__name__)
-            return func(*args, **kwargs)
-        moved = _names_gpu(kwargs.get("device")) or any(_names_gpu(a) for a in args[1:])
-        args = tuple(_on_cpu(a) for a in args)
-        kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in kwargs.items()}
-        c.drawing_on_device = moved
+            if self.construction.follows(args[0]):
+                self.construction.reads.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+        return super().__torch_function__(func, types_, args, kwargs)
+
+    def call(self, func: Any, args: Any, kwargs: Any, moves: bool) -> Any:
+        self.construction.drawing_on_device = moves
         try:
-            out = func(*args, **kwargs)
+            return func(*args, **kwargs)
         finally:
-            c.drawing_on_device = False
-        if moved:
-            for t in _tensors(out):
-                c.made_on_device(t)
-        return out
+            self.construction.drawing_on_device = False
 
-
-def _names_gpu(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.split(":")[0] == "cuda"
-    return isinstance(value, torch.device) and value.type == "cuda"
-
-
-def _on_cpu(value: Any) -> Any:
-    return torch.device("cpu") if _names_gpu(value) else value
+    def moved(self, value: Any) -> None:
+        for t in _tensors(value):
+            self.construction.made_on_device(t)

@@ -21,6 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from assay.devices import OnCpu
 from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.shapes import Changes, apply_changes, replace_inputs
 
@@ -115,7 +116,7 @@ def load(path: Path, changes: Changes, seed: int, needs_model: bool = True) -> R
     if folder not in sys.path:
         sys.path.insert(0, folder)
     torch.manual_seed(seed)
-    with blamed_on_reference("loading it", path):
+    with blamed_on_reference("loading it", path), OnCpu():
         exec(compile(tree, str(path), "exec"), module.__dict__)
     reference = Reference(path, module, changes)
     if not needs_model and reference.get("Model") is None:
@@ -134,7 +135,7 @@ def init_inputs(reference: Reference, seed: int) -> list[Any]:
     if function is None:
         return []
     torch.manual_seed(seed)
-    with blamed_on_reference("get_init_inputs", reference.path):
+    with blamed_on_reference("get_init_inputs", reference.path), OnCpu():
         return list(function())
 
 
@@ -207,6 +208,7 @@ def build(reference: Reference, args: list[Any], seed: int) -> Built:
         torch.manual_seed(seed)
         with blamed_on_reference("Model(...)", reference.path), contextlib.ExitStack() as stack:
             stack.enter_context(torch.no_grad())
+            stack.enter_context(OnCpu())
             for mode in modes:
                 stack.enter_context(mode)
             return reference.module.Model(*args)
@@ -235,7 +237,7 @@ def make_inputs(reference: Reference, seed: int) -> tuple[list[Any], bool]:
 
     def call() -> list[Any]:
         torch.manual_seed(seed)
-        with blamed_on_reference("get_inputs", reference.path), torch.no_grad():
+        with blamed_on_reference("get_inputs", reference.path), torch.no_grad(), OnCpu():
             return replace_inputs(list(function()), reference.changes)
 
     try:

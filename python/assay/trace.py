@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from assay import reference as ref
 from assay.composite import Composite
+from assay.devices import OnCpu
 from assay.encode import dtype_name, encode_value, tensor_bytes
 from assay.errors import ExportError, InvalidError, UnsupportedError
 from assay.program import Buffer, Builder, Json
@@ -195,6 +196,7 @@ class Tracer:
                 torch.no_grad(),
                 sdpa_kernel(SDPBackend.MATH),  # attention written out, whatever a GPU would pick
                 self.mode,
+                OnCpu() if self.device == "cpu" else contextlib.nullcontext(),
                 Composite(self.recorder, self.device),
                 self.recorder,
             ):

@@ -89,7 +89,8 @@ struct Session {
   const ProcessSpec& spec;
   ProcessResult out;
   Pipe in, text, result;
-  std::string input = spec.input;  // still to be written
+  std::string input = spec.input;
+  size_t written = 0;  // of the input; large ones are not moved up at each write
   size_t scanned = 0;              // of out.result, for lines that ask
   pid_t pid = -1;
 
@@ -165,8 +166,9 @@ void Session::answer_lines(Clock::time_point* deadline) {
 }
 
 void Session::feed() {
-  const ssize_t n = write(in.write, input.data(), input.size());
-  if (n > 0) input.erase(0, static_cast<size_t>(n));
+  const ssize_t n = write(in.write, input.data() + written, input.size() - written);
+  if (n > 0) written += static_cast<size_t>(n);
+  if (written == input.size()) input.clear(), written = 0;
   const bool broken = n < 0 && errno != EAGAIN && errno != EINTR;
   if (broken || (input.empty() && !spec.answer)) in.close_end(&in.write);
 }

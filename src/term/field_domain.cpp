@@ -190,6 +190,17 @@ FieldDomain::Pair FieldDomain::ideal_pair(const Ideal& ideal) {
     }
     case Ideal::Kind::Dyadic:
       return {f_from_double(p, ideal.value), f_from_double(q, ideal.value)};
+    case Ideal::Kind::Function: {
+      // The exponent's image counts as that of an indeterminate, as for any irrational number.
+      const Folding& folded = foldings()[static_cast<size_t>(ideal.constant)];
+      Row argument, value;
+      set_number(Ty::F64, folded.argument, argument);
+      const Ty type = op_type_;
+      apply(folded.fn, Ty::F64, {}, &argument, &argument, &argument, nullptr, value, 1);
+      op_type_ = type;
+      const Pair factor = rational_pair(ideal.num, ideal.den);
+      return {f_mul(p, factor.v, value.v[0]), f_mul(q, factor.e, value.e[0])};
+    }
     case Ideal::Kind::Irrational:
       break;
   }

@@ -112,10 +112,18 @@ void FieldDomain::exp_of(const Row& a, double scale_q, Row& out, uint32_t mask) 
   Row ca;
   if (have_logs_) ca = a;
   const uint32_t ninf = a.ninf;
-  if (scale_q == 1)
-    primes_.row_exp(a.e, out.v, mask);
-  else
-    row_scale(primes_.q, a.e, scale_q, t, mask), primes_.row_exp(t, out.v, mask);
+  const double* exponents = a.e;
+  if ((a.taint & mask) != 0) {  // e^v / e^v is 1, and e^1 what it is for any other 1
+    std::copy_n(a.e, kRow, t);
+    exponents = t;
+    for_lanes(a.taint & mask, [&](int l) {
+      const double* known = facts_.constants.find(a.v[l]);
+      if (known != nullptr && f_from_double(primes_.p, *known) == a.v[l])
+        t[l] = f_from_double(primes_.q, *known);
+    });
+  }
+  if (scale_q != 1) row_scale(primes_.q, exponents, scale_q, t, mask), exponents = t;
+  primes_.row_exp(exponents, out.v, mask);
   if (have_logs_) {
     for_lanes(mask, [&](int l) {
       LogForm plain;

@@ -42,6 +42,23 @@ const std::vector<IrrationalConstant>& irrationals() {
   return kTable;
 }
 
+const std::vector<Folding>& foldings() {
+  static const std::vector<Folding> kTable = [] {
+    // exp before its relatives, which are rational in it.
+    constexpr std::pair<Fn, long double (*)(long double)> kFunctions[] = {
+        {Fn::Exp, expl}, {Fn::Log, logl}, {Fn::Tanh, tanhl},
+        {Fn::Erf, erfl}, {Fn::Sin, sinl}, {Fn::Cos, cosl}};
+    std::vector<Folding> table;
+    for (const auto& [fn, function] : kFunctions)
+      for (const double argument : {1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 10.0, 0.5, 0.25, 1.5})
+        for (const double x : {argument, -argument})
+          if ((x > 0 || fn == Fn::Exp) && !(fn == Fn::Log && (x == 1.0 || x == 2.0)))
+            table.push_back({fn, x, function(static_cast<long double>(x))});
+    return table;
+  }();
+  return kTable;
+}
+
 namespace {
 
 constexpr int kMostShift = 20;
@@ -141,6 +158,32 @@ bool Snapper::irrational(Ty type, double value, Ideal* ideal) const {
   return false;
 }
 
+bool Snapper::folding(Ty type, double value, Ideal* ideal) {
+  const double magnitude = std::fabs(value);
+  const auto& table = foldings();
+  for (size_t k = 0; k < table.size(); ++k) {
+    int want = 0, have = 0;  // times a power of two, as above
+    const double rounded = std::fabs(round_to(type, table[k].value));
+    if (std::frexp(rounded, &want) != std::frexp(magnitude, &have)) continue;
+    const int shift = have - want;
+    if (std::abs(shift) > kMostShift) continue;
+    const bool negative = (value < 0) != (table[k].value < 0);
+    ideal->kind = Ideal::Kind::Function;
+    ideal->num = (negative ? -1 : 1) * (shift > 0 ? int64_t{1} << shift : 1);
+    ideal->den = shift < 0 ? int64_t{1} << -shift : 1;
+    ideal->constant = static_cast<int>(k);
+    ideal->value =
+        static_cast<double>(std::ldexp(negative ? -table[k].value : table[k].value, shift));
+    ideal->text = negative ? "-" : "";
+    if (shift > 0) ideal->text += fmt::format("{}*", int64_t{1} << shift);
+    ideal->text += fmt::format("{}({})", info(table[k].fn).name, table[k].argument);
+    if (shift < 0) ideal->text += fmt::format("/{}", int64_t{1} << -shift);
+    ideal->snapped = true;
+    return true;
+  }
+  return false;
+}
+
 Ideal Snapper::compute(Ty type, double value) const {
   Ideal ideal;
   ideal.value = value;
@@ -154,6 +197,9 @@ Ideal Snapper::compute(Ty type, double value) const {
   const size_t need = type == Ty::F64 ? 15 : type == Ty::F32 ? 8 : 4;
   const size_t have = digits.size() - (value < 0 ? 1 : 0);
   if (have + 1 >= need && irrational(type, value, &ideal)) return ideal;
+  // Before the rationals, as roots are. Types of few digits say too little.
+  const bool wide = type == Ty::F32 || type == Ty::F64;
+  if (wide && have + 1 >= need && folding(type, value, &ideal)) return ideal;
   if (have >= need) {
     auto rational = [&](int64_t n, int64_t d) {
       if (round_to(type, static_cast<long double>(n) / static_cast<long double>(d)) != magnitude)

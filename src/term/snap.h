@@ -7,21 +7,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/fn.h"
 #include "base/types.h"
 
 namespace assay::term {
 
 struct Ideal {
   enum class Kind : uint8_t {
-    Rational,   // num / den
-    Decimal,    // num * 10^exp10
-    Dyadic,     // the double itself
-    Irrational  // num / den * constant * root
+    Rational,    // num / den
+    Decimal,     // num * 10^exp10
+    Dyadic,      // the double itself
+    Irrational,  // num / den * constant * root
+    Function     // num / den * a function at a number: foldings()[constant]
   } kind = Kind::Dyadic;
   int64_t num = 0, den = 1;
   int exp10 = 0;
   double value = 0;      // nearest double
-  int constant = -1;     // Irrational: index in irrationals(), or -1: none
+  int constant = -1;     // Irrational: index in irrationals(), or -1: none; Function: in foldings()
   int64_t root = 1;      // Irrational: d > 1: 1 / sqrt(d), d < 0: sqrt(-d), 1: none
   std::string text;      // "sqrt(1/2)", "1/49"
   bool snapped = false;  // differs from the literal's own value
@@ -39,6 +41,14 @@ struct IrrationalConstant {
 };
 const std::vector<IrrationalConstant>& irrationals();
 
+// Compilers fold functions of constants, tanhf(1.0f), to literals.
+struct Folding {
+  Fn fn;
+  double argument;  // a small dyadic number
+  long double value;
+};
+const std::vector<Folding>& foldings();
+
 class Snapper {
  public:
   // dims: every dimension that occurs in either program; 1/n is an ideal if n divides a product of
@@ -51,6 +61,7 @@ class Snapper {
  private:
   Ideal compute(Ty type, double value) const;
   bool irrational(Ty type, double value, Ideal* ideal) const;
+  static bool folding(Ty type, double value, Ideal* ideal);
   bool divides_dims(int64_t n) const;
   std::vector<int64_t> dims_;
   mutable std::unordered_map<uint64_t, Ideal> cache_;

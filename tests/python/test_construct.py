@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from assay import cheats
-from assay.construct import Construction, OnCpu
+from assay.construct import Construction, OnCpuNoted
 from assay.errors import UnsupportedError
 from assay.pairing import pair, weights
 from assay.program import Builder
@@ -30,7 +30,7 @@ def build(make, seed: int = 42, skip: bool = True):
 
     nn.Module.register_parameter = follow
     try:
-        with torch.no_grad(), construction, OnCpu(construction):
+        with torch.no_grad(), construction, OnCpuNoted(construction):
             construction.seed(seed)
             torch.manual_seed(seed)
             return make(), construction

@@ -160,6 +160,48 @@ def test_recurrent_layers_stay_whole(tmp_path: Path) -> None:
     assert [v["shape"] for v in step["outputs"]] == [[3, 7, 16], [4, 3, 8], [4, 3, 8]]
 
 
+def test_references_that_name_a_gpu(tmp_path: Path) -> None:
+    text = """
+import torch
+
+GAIN = torch.full((4,), 2.0, device="cuda:0")
+
+
+class Model(torch.nn.Module):
+    def __init__(self, shift):
+        super().__init__()
+        device = torch.device("cuda")
+        self.weight = torch.nn.Parameter(torch.ones(4)).to(device)
+        self.linear = torch.nn.Linear(4, 4).cuda()
+        self.register_buffer("shift", shift)
+
+    def forward(self, x):
+        return self.linear(x.cuda() * GAIN) + self.shift.to("cuda") * self.weight
+
+
+def get_inputs():
+    return [torch.arange(8.0, device="cuda").reshape(2, 4)]
+
+
+def get_init_inputs():
+    return [torch.ones(4).cuda()]
+"""
+    code, program = export_text(tmp_path, text)
+    assert code == 0, program
+    plain = (
+        text.replace(', device="cuda:0"', "")
+        .replace(".cuda()", "")
+        .replace(', device="cuda"', "")
+        .replace('torch.device("cuda")', 'torch.device("cpu")')
+        .replace('.to("cuda")', "")
+    )
+    code, same = export_text(tmp_path, plain)
+    assert code == 0, same
+    (program,), (same,) = program["programs"], same["programs"]
+    assert [s["op"] for s in program["steps"]] == [s["op"] for s in same["steps"]]
+    assert program["buffers"] == same["buffers"]
+
+
 def test_integer_inputs_carry_values_and_range(tmp_path: Path) -> None:
     program = export_text(tmp_path, REFERENCES["embedding"])[1]["programs"][0]
     x = program["buffers"][0]

@@ -44,6 +44,18 @@ TEST(Snap, ConstantsTimesAPowerOfTwoAndOverTheRootOfADimension) {
   EXPECT_EQ(ideal(Snapper({}), static_cast<float>(M_LOG2E / std::sqrt(96.0))), "0.14724445");
 }
 
+TEST(Snap, FunctionsOfSmallNumbersThatACompilerFolded) {
+  const Snapper s({64});
+  EXPECT_EQ(ideal(s, std::tanh(1.0f)), "tanh(1)");
+  EXPECT_EQ(ideal(s, std::exp(-0.5f)), "exp(-0.5)");
+  EXPECT_EQ(ideal(s, -std::erf(0.5f)), "-erf(0.5)");
+  EXPECT_EQ(ideal(s, std::log(3.0f)), "log(3)");
+  EXPECT_EQ(ideal(s, 2 * std::tanh(1.0f)), "2*tanh(1)");
+  EXPECT_EQ(s.snap(Ty::F64, std::exp(2.0)).text, "exp(2)");
+  EXPECT_EQ(ideal(s, std::nextafter(std::tanh(1.0f), 1.0f)), "0.76159424");  // no rounding of it
+  EXPECT_NE(s.snap(Ty::F16, 0.76171875).text, "tanh(1)");                    // too short to be sure
+}
+
 TEST(Snap, OtherNumbersStayWhatTheyAre) {
   const Snapper s({64, 9});
   EXPECT_EQ(ideal(s, 1.0f / 49), "1/49");
