@@ -31,15 +31,39 @@ def static(path: Path) -> list[Found]:
             full = _full_name(node, names)
             if full in _LOOKS:
                 out.append(("harness-cheat", f"looks at its caller: {full}", node.lineno))
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                full = _full_name(target, names) if isinstance(target, ast.Attribute) else ""
-                if full and full.split(".")[0] in _MODULES and not full.startswith(_SETTINGS):
-                    message = f"replaces {full} for the whole process"
-                    out.append(("harness-cheat", message, node.lineno))
+        for full in _replaced(node, names):
+            if full.split(".")[0] in _MODULES and not full.startswith(_SETTINGS):
+                message = f"replaces {full} for the whole process"
+                out.append(("harness-cheat", message, node.lineno))
+        if isinstance(node, ast.ClassDef) and _intercepts(node, names):
+            message = (
+                f"defines a tensor class, {node.name}, that intercepts operations: what forward "
+                "returns may be computed later"
+            )
+            out.append(("harness-cheat", message, node.lineno))
         if isinstance(node, ast.Try):
             out += _fallback(node, names)
     return out
+
+
+def _replaced(node: ast.AST, names: dict[str, str]) -> list[str]:
+    """The attributes of modules and classes that a statement assigns."""
+    if isinstance(node, ast.Assign):
+        return [_full_name(t, names) for t in node.targets if isinstance(t, ast.Attribute)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
+        match node.args:
+            case [owner, ast.Constant(value=str(name)), _]:
+                head = _full_name(owner, names)
+                return [f"{head}.{name}"] if head else []
+    return []
+
+
+def _intercepts(node: ast.ClassDef, names: dict[str, str]) -> bool:
+    methods = {m.name for m in node.body if isinstance(m, ast.FunctionDef)}
+    bases = {_full_name(b, names) for b in node.bases}
+    return bool(bases & {"torch.Tensor", "torch.nn.Parameter"}) and bool(
+        methods & {"__torch_function__", "__torch_dispatch__"}
+    )
 
 
 _MODULES = {"torch", "time", "sys", "gc", "inspect", "numpy", "builtins", "random"}

@@ -127,6 +127,17 @@ class Event:
         return 1.0
 
 
+def _of_order(base: type, arguments: Callable[[], tuple[Any, ...]]) -> type:
+    """torch.cuda's class of that name: whatever it is made with, it belongs to the one order."""
+
+    class Stub(base):  # type: ignore[misc, valid-type]
+        def __init__(self, *_: Any, **__: Any) -> None:
+            super().__init__(*arguments())
+
+    Stub.__name__ = Stub.__qualname__ = base.__name__
+    return Stub
+
+
 def install(order: Order, seeded: Callable[[int], None]) -> None:
     """`seeded` is told of each torch.manual_seed."""
     cuda = torch.cuda
@@ -168,8 +179,8 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
         "default_stream": lambda device=None: order.default,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
-        "Stream": lambda *_, **__: Stream(order, set()),
-        "Event": lambda *_, **__: Event(order),
+        "Stream": _of_order(Stream, lambda: (order, set())),
+        "Event": _of_order(Event, lambda: (order,)),
         "CUDAGraph": _unsupported("torch.cuda.CUDAGraph"),
         "graph": _unsupported("torch.cuda.graph"),
         "stream": order.on,
@@ -185,6 +196,13 @@ def install(order: Order, seeded: Callable[[int], None]) -> None:
         seeded(int(seed))
         return real_seed(seed)
 
+    real_subclass = torch.Tensor.as_subclass
+
+    def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
+        """Of a class of the program's own, what the tensor holds at this time counts."""
+        return real_subclass(self, cls) if cls.__module__.split(".")[0] == "torch" else self
+
+    torch.Tensor.as_subclass = as_subclass  # (does not reach __torch_function__)
     torch.manual_seed = manual_seed
     torch.random.manual_seed = manual_seed
     torch.compile = _compile

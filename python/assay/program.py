@@ -147,6 +147,7 @@ class Builder:
         for k, step in enumerate(steps):
             if step.get("implicit_order", True):
                 step["after"] = list(range(k))
+            step.setdefault("after", [])  # ordered behind nothing
             after = set(standing[k]) if k < len(standing) else {k + first}
             for a in step["after"]:
                 after |= before[a]
@@ -199,6 +200,7 @@ class Builder:
         for step in self.steps:
             if "after" in step:
                 step["after"] = [new_step[a] for a in step["after"] if a in new_step]
+        self.unjoined = {new_step[a] for a in self.unjoined if a in new_step}
         for note in self.notes:
             if "step" in note:
                 note["step"] = new_step.get(note["step"], -1)
@@ -257,6 +259,8 @@ class Builder:
             "mutated": self.mutated,
             "notes": self.notes,
         }
+        if self.unjoined:
+            out["unjoined"] = sorted(self.unjoined)
         if self.modules:
             out["modules"] = self.modules
         if self.scalars:

@@ -176,6 +176,37 @@ class Tracer:
                     fake = self._add_state(dot + name, "state", buffer)
                     parameters[id(fake)] = fake
                     module._buffers[name] = fake
+            for name, value in list(vars(module).items()):
+                if not name.startswith("_") and isinstance(value, _CONTAINERS):
+                    vars(module)[name] = self._fake_held(dot + name, value, parameters)
+
+    def _fake_held(self, name: str, value: Any, known: dict[int, torch.nn.Parameter]) -> Any:
+        """Parameters in plain lists and dictionaries, of which PyTorch knows nothing, are
+        parameters all the same. Containers other than tuples are filled anew, not replaced."""
+        if isinstance(value, torch.nn.Parameter):
+            new = known.get(id(value))
+            if new is None:
+                fake = self._add_state(name, "parameter", value)
+                with self.mode:
+                    new = torch.nn.Parameter(fake, requires_grad=False)
+                known[id(value)] = known[id(new)] = new
+            return new
+        if isinstance(value, Mapping | torch.nn.ParameterDict):
+            for key, item in list(value.items()):
+                new = self._fake_held(f"{name}.{key}", item, known)
+                if new is not item:
+                    value[key] = new  # type: ignore[index]
+            return value
+        if isinstance(value, list | tuple | torch.nn.ParameterList):
+            items = [self._fake_held(f"{name}.{k}", v, known) for k, v in enumerate(value)]
+            changed = [k for k, v in enumerate(value) if items[k] is not v]
+            if isinstance(value, tuple):
+                if not changed:
+                    return value
+                return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+            for k in changed:
+                value[k] = items[k]
+        return value
 
     def _add_state(self, name: str, role: str, tensor: torch.Tensor) -> torch.Tensor:
         fake = self._fake(tensor)
@@ -279,11 +310,14 @@ class Tracer:
         return f"{b.role}:{b.name}"
 
     def _argument(self, name: str, value: Any) -> list[Json]:
-        """Dictionaries become one argument an entry, named NAME['KEY']."""
+        """Dictionaries become one argument an entry, named NAME['KEY'], lists that hold containers
+        one an item, named NAME[k]."""
         if isinstance(value, Mapping | torch.nn.ParameterDict):
             return [a for k, v in value.items() for a in self._argument(f"{name}['{k}']", v)]
         if isinstance(value, torch.nn.ParameterList):
             value = list(value)
+        if isinstance(value, list | tuple) and any(isinstance(v, _CONTAINERS) for v in value):
+            return [a for k, v in enumerate(value) for a in self._argument(f"{name}[{k}]", v)]
         sources: list[str] = []
 
         def tensor(t: torch.Tensor) -> Json:
@@ -322,6 +356,9 @@ class Tracer:
 
 def _tail(text: str) -> str:
     return text.split(": ", 1)[-1] if text.startswith("assay.errors.") else text
+
+
+_CONTAINERS = (list, tuple, Mapping, torch.nn.ParameterDict, torch.nn.ParameterList)
 
 
 def _comparable(dtype: torch.dtype) -> torch.dtype:

@@ -118,7 +118,10 @@ class Walk {
       std::string name = fmt::format("{} -> {} {}", call, k, geometry(v));
       if (!fills) name += fmt::format(" in {}", now_[b]);
       // Two results in one buffer: nothing is known.
-      const int id = made.count(v.buffer) != 0 ? names_.fresh() : names_.of(name);
+      const int copied = fills ? whole_copy(op, v) : -1;
+      const int id = made.count(v.buffer) != 0 ? names_.fresh()
+                     : copied >= 0             ? copied
+                                               : names_.of(name);
       made[v.buffer] = id;
     }
     for (size_t b = 0; b < now_.size(); ++b) {
@@ -129,6 +132,18 @@ class Walk {
         now_[b] = names_.fresh();
     }
     for (const auto& [b, id] : made) out_[{s, b}] = id;
+  }
+
+  // The contents of the buffer that a copying operator copies as it lies, or -1.
+  int whole_copy(const program::OpStep& op, const TensorView& to) const {
+    if (op.op != "aten::clone" || op.args.empty()) return -1;
+    const auto* from = std::get_if<TensorView>(&op.args[0]);
+    if (from == nullptr || from->buffer < 0 || from->dtype != to.dtype || from->offset != 0 ||
+        !from->is_contiguous() || from->shape != to.shape)
+      return -1;
+    const auto b = static_cast<size_t>(from->buffer);
+    const term::Source &a = side_.sources[b], &c = side_.sources[static_cast<size_t>(to.buffer)];
+    return a.elements == to.numel() && a.type == c.type ? now_[b] : -1;
   }
 
   int other(int buffer, const decltype(program::Step::what)& what) {

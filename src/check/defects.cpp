@@ -234,6 +234,28 @@ void Defects::schedules_result(const Plan& plan, size_t k, size_t count, int64_t
   results_.push_back(std::move(r));
 }
 
+// What an unjoined step writes is there or not when the caller reads the output.
+void Defects::unjoined(const LocationPlan& where) {
+  for (size_t k = 0; k < pairs_.size(); ++k) {
+    const auto writers = unjoined_writers(side_, pairs_[k].candidate.buffer);
+    if (writers.empty() || where.outputs[k].empty()) continue;
+    const program::Step& step = side_.program->steps[writers.back()];
+    LocationResult r;
+    r.kind = VerdictKind::Refuted;
+    r.cls = "nondeterministic";
+    r.location = {pairs_[k].index, pairs_[k].name,
+                  unravel(where.outputs[k].front(), pairs_[k].reference.shape)};
+    r.count = where.outputs[k].size();
+    r.reason = fmt::format(
+        "step {} on stream {} writes it, and nothing orders that before what the caller does on "
+        "its own stream (no event, no synchronization)",
+        writers.back(), step.stream);
+    r.loc = step.loc;
+    results_.push_back(std::move(r));
+    return;
+  }
+}
+
 Status Defects::streams(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper) {
   const program::Program& program = *side_.program;
   for (const Unordered& u : unordered_steps(side_)) {

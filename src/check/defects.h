@@ -43,6 +43,8 @@ class Defects {
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.
   Status races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
                bool decided);
+  // Outputs whose last writer nothing orders before what the caller does with them.
+  void unjoined(const LocationPlan& where);
   // Steps on streams that nothing joins: the other order is tried; if it changes a value or reads
   // what is not written yet, the result depends on timing.
   Status streams(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper);

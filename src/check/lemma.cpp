@@ -122,14 +122,18 @@ class Finder {
         if (c.view.numel() < 2 || !program::dtype_is_float(c.view.dtype) ||
             !read_later(in_.candidate, c))
           continue;
-        if (const auto partner = congruent(c, theirs, from)) {
-          from = *partner + 1;
+        if (const auto partner = congruent(c, theirs)) {
+          from = std::max(from, *partner + 1);
+          taken_.insert(*partner);
+          const bool fresh = fresh_claims_;  // the names of both are equal already
           ASSAY_CHECK(admit(c, theirs[*partner], congruence(c, theirs[*partner])));
+          fresh_claims_ = fresh;
           continue;
         }
         const auto partner = match(c, theirs, from);
         if (partner) {
           from = *partner + 1;
+          taken_.insert(*partner);
           ASSAY_CHECK(establish(c, theirs[*partner]));
         } else if (!out_.broken.empty() && out_.broken.back().candidate.at == c.at) {
           ASSAY_CHECK(establish_before(out_.broken.back()));
@@ -169,9 +173,9 @@ class Finder {
     return out;
   }
 
-  // The reference's tensor that the same operator makes from the same contents.
-  std::optional<size_t> congruent(const Intermediate& c, const std::vector<Intermediate>& theirs,
-                                  size_t from) {
+  // The reference's tensor that the same operator makes from the same contents: at any place, as
+  // the branches of a network may be computed in either order.
+  std::optional<size_t> congruent(const Intermediate& c, const std::vector<Intermediate>& theirs) {
     if (!in_.candidate.ops[c.at.step]) return {};
     if (fresh_claims_) {
       ours_ = op_contents(in_.candidate, out_.candidate, names_);
@@ -180,7 +184,8 @@ class Finder {
     }
     const auto mine = ours_.find({c.at.step, c.view.buffer});
     if (mine == ours_.end() || !is_result(in_.candidate, c)) return {};
-    for (size_t k = from; k < theirs.size(); ++k) {
+    for (size_t k = 0; k < theirs.size(); ++k) {
+      if (taken_.count(k) != 0) continue;  // a place has one symbol
       const Intermediate& r = theirs[k];
       const auto their = theirs_.find({r.at.step, r.view.buffer});
       if (their == theirs_.end() || their->second != mine->second) continue;
@@ -400,6 +405,7 @@ class Finder {
   ContentNames names_;
   std::map<std::pair<size_t, int>, int> ours_, theirs_;  // contents, with what is claimed
   bool fresh_claims_ = true;                             // since they were named
+  std::set<size_t> taken_;                               // places of the reference with a partner
   bool refuted_ = false;  // the lemma at hand does not hold, or is not defined everywhere
 };
 

@@ -78,4 +78,12 @@ std::vector<Unordered> unordered_steps(Side& side) {
   return out;
 }
 
+std::vector<size_t> unjoined_writers(Side& side, int buffer) {
+  std::vector<size_t> out;
+  for (int s : side.program->unjoined)
+    if (touched(side, static_cast<size_t>(s)).writes.count(buffer) != 0)
+      out.push_back(static_cast<size_t>(s));
+  return out;
+}
+
 }  // namespace assay::check

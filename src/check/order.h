@@ -15,4 +15,7 @@ struct Unordered {
 // coverage says, and may read whatever they get a pointer to.
 std::vector<Unordered> unordered_steps(Side& side);
 
+// Steps that write `buffer` and that nothing orders before what the caller does with it.
+std::vector<size_t> unjoined_writers(Side& side, int buffer);
+
 }  // namespace assay::check

@@ -77,6 +77,8 @@ Status ShapeCheck::body() {
   snapper_.emplace(dims);
   const int64_t limit = given_ ? 4096 : 16384;
   ASSAY_TRY(LocationPlan where, locations(limit));
+  for (Defects& d : defects_) d.unjoined(where);
+  take_defects();
   if (too_large(where)) {
     ASSAY_TRY(const bool done, with_lemmas(where));
     if (done) return {};

@@ -91,7 +91,7 @@ struct Session {
   Pipe in, text, result;
   std::string input = spec.input;
   size_t written = 0;  // of the input; large ones are not moved up at each write
-  size_t scanned = 0;              // of out.result, for lines that ask
+  size_t scanned = 0;  // of out.result, for lines that ask
   pid_t pid = -1;
 
   // Compares memory and threads with the limits; true: over one of them.

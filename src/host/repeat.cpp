@@ -194,6 +194,8 @@ void refill_inputs(Program* all, size_t begin) {
     for (size_t s = 0; s < begin; ++s) c.after.push_back(static_cast<int>(s));
     c.implicit_order = all->steps.empty() || all->steps[0].implicit_order;
   }
+  for (int& s : all->unjoined)
+    if (static_cast<size_t>(s) >= begin) s += added;
   all->steps.insert(all->steps.begin() + static_cast<std::ptrdiff_t>(begin), copies.begin(),
                     copies.end());
 }

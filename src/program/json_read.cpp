@@ -378,6 +378,7 @@ class Reader {
     list(j, "steps", p.steps, [&](const Json& v) { return step(v); });
     list(j, "outputs", p.outputs, [&](const Json& v) { return view(v); });
     list(j, "mutated", p.mutated, [&](const Json& v) { return view(v); });
+    list(j, "unjoined", p.unjoined, [&](const Json& v) { return to_int<int>(v, "unjoined"); });
     list(j, "notes", p.notes, [&](const Json& v) { return note(v); });
     p.form = string_or_empty(j, "form");
     list(j, "init_args", p.init_args, [&](const Json& v) { return argument(v); });

@@ -86,6 +86,7 @@ class Writer {
     j["steps"] = list(p.steps, [&](const Step& s) { return step(s); });
     j["outputs"] = views(p.outputs);
     j["mutated"] = views(p.mutated);
+    if (!p.unjoined.empty()) j["unjoined"] = p.unjoined;
     j["notes"] = list(p.notes, note);
     if (!p.form.empty()) j["form"] = p.form;
     if (!p.init_args.empty()) j["init_args"] = list(p.init_args, argument);

@@ -182,6 +182,8 @@ struct Program {
   // Argument tensors whose buffer is written (running statistics, in-place); checked as outputs
   // too.
   std::vector<TensorView> mutated;
+  // Steps on other streams that nothing orders before what the caller does next on its own.
+  std::vector<int> unjoined;
   std::vector<Note> notes;
 
   // Of exported references. form: "functional" (arguments are those of module_fn, in order) or

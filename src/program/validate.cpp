@@ -37,6 +37,8 @@ class Validator {
     for (size_t i = 0; i < p_.steps.size(); ++i) ASSAY_CHECK(check_step(i));
     for (const TensorView& v : p_.outputs) ASSAY_CHECK(check_view(v));
     for (const TensorView& v : p_.mutated) ASSAY_CHECK(check_view(v));
+    for (int s : p_.unjoined)
+      if (s < 0 || static_cast<size_t>(s) >= p_.steps.size()) return bad("an unjoined step");
     for (const Note& n : p_.notes) {
       if (n.step < -1 || n.step >= static_cast<int>(p_.steps.size())) return bad("a note's step");
     }

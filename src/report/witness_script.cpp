@@ -199,34 +199,67 @@ std::string input_row(const WitnessInput& in) {
       number(d.lo), number(d.hi), number(d.step), d.count, band, fmt::join(overrides, ", "));
 }
 
+// One step of a name as the exporter writes it: the container so far, and the key in it.
+struct Member {
+  std::string owner, key;
+  bool index = false;  // the container is a list
+};
+
+std::vector<Member> members(const std::string& name) {
+  std::vector<Member> out;
+  for (size_t at = name.find('['); at < name.size() && name[at] == '[';) {
+    const bool quoted = name.compare(at, 2, "['") == 0;
+    const size_t begin = at + (quoted ? 2 : 1), end = name.find(quoted ? "']" : "]", begin);
+    if (end == std::string::npos) break;
+    out.push_back({name.substr(0, at), name.substr(begin, end - begin), !quoted});
+    at = end + (quoted ? 2 : 1);
+  }
+  return out;
+}
+
 class Expressions {
  public:
   explicit Expressions(const program::Witness& w) {
     for (const WitnessInput& in : w.inputs) inputs_[in.source] = &in;
   }
 
-  // The argument list of a call, one expression a line. Consecutive arguments NAME['KEY'] are the
-  // entries of one dictionary.
+  // The argument list of a call, one expression a line. Consecutive arguments NAME['KEY'], NAME[3],
+  // NAME['KEY'][3]['INNER'] are the members of one dictionary or list.
   Result<std::string> list(const std::vector<Argument>& arguments) const {
-    std::string out, open;
+    std::string out;
+    std::vector<std::string> open;  // names of the containers that are being written
+    std::string closing;            // their brackets
+    const auto indent = [&] { out.append(8 + 4 * open.size(), ' '); };
+    const auto close_to = [&](size_t depth) {
+      while (open.size() > depth) {
+        open.pop_back();
+        indent();
+        out += closing.back();
+        out += ",\n";
+        closing.pop_back();
+      }
+    };
     for (const Argument& a : arguments) {
-      const size_t bracket = a.name.find("['");
-      const bool entry = bracket != std::string::npos && a.name.ends_with("']");
-      const std::string owner = entry ? a.name.substr(0, bracket) : "";
-      if (owner != open) {
-        if (!open.empty()) out += "        },\n";
-        if (entry) out += "        {\n";
-        open = owner;
+      const std::vector<Member> path = members(a.name);
+      size_t common = 0;
+      while (common < open.size() && common < path.size() && open[common] == path[common].owner)
+        ++common;
+      close_to(common);
+      const auto label = [&](size_t depth) {  // of a member of the container open[depth]
+        indent();
+        if (depth > 0 && !path[depth - 1].index) out += quoted(path[depth - 1].key) + ": ";
+      };
+      for (size_t d = common; d < path.size(); ++d) {
+        label(d);
+        out += path[d].index ? "[\n" : "{\n";
+        open.push_back(path[d].owner);
+        closing += path[d].index ? ']' : '}';
       }
       ASSAY_TRY(const std::string value, expression(a));
-      if (entry) {
-        const std::string key = a.name.substr(bracket + 2, a.name.size() - bracket - 4);
-        out += fmt::format("            {}: {},\n", quoted(key), value);
-      } else {
-        out += fmt::format("        {},\n", value);
-      }
+      label(path.size());
+      out += value + ",\n";
     }
-    if (!open.empty()) out += "        },\n";
+    close_to(0);
     return out;
   }
 

@@ -88,6 +88,24 @@ TEST(Contents, AttributesViewsAndOperatorsTellApart) {
   EXPECT_NE(plain, made("aten::relu", {Net::view(0)}));
 }
 
+TEST(Contents, AWholeCopyIsWhatWasCopied) {
+  ContentNames names;
+  const auto made = [&](const std::string& op, const TensorView& from, const TensorView& to) {
+    Net net(3);
+    net.op("aten::relu", {Net::view(0)}, Net::view(1));
+    net.op(op, op == "aten::clone" ? std::vector<Arg>{from, Arg{}} : std::vector<Arg>{from}, to);
+    return last(net, names, 2);
+  };
+  Net plain(2);
+  plain.op("aten::relu", {Net::view(0)}, Net::view(1));
+  const int original = last(plain, names, 1);
+  EXPECT_EQ(original, made("aten::clone", Net::view(1), Net::view(2)));
+  EXPECT_NE(original, made("aten::clone", Net::transposed(1), Net::view(2)));
+  EXPECT_NE(original, made("aten::clone", Net::view(1), Net::transposed(2)));
+  EXPECT_NE(original, made("aten::clone", Net::view(0), Net::view(2)));
+  EXPECT_NE(original, made("aten::neg", Net::view(1), Net::view(2)));
+}
+
 TEST(Contents, WhatWasOverwrittenIsSomethingElse) {
   ContentNames names;
   Net a(2), b(2);

@@ -83,6 +83,43 @@ TEST(Lemma, PlacesAreTheResultsOfEachStep) {
   EXPECT_EQ(places[1].view.numel(), 48);
 }
 
+// relu(x) + neg(x), whose branches stand in either order; each place has one partner.
+TEST(Lemma, BranchesMeetInAnyOrder) {
+  const auto made = [](bool relu_first) {
+    Net net;
+    TensorView a, b;
+    if (relu_first) a = net.add("aten::relu", {net.x()}, net.buffer({6, 8}));
+    b = net.add("aten::neg", {net.x()}, net.buffer({6, 8}));
+    if (!relu_first) a = net.add("aten::relu", {net.x()}, net.buffer({6, 8}));
+    const TensorView again = net.add("aten::relu", {net.x()}, net.buffer({6, 8}));
+    const TensorView sum = net.add("aten::add.Tensor", {a, b, int64_t{1}}, net.buffer({6, 8}));
+    net.add("aten::add.Tensor", {sum, again, int64_t{1}}, net.buffer({6, 8}));
+    return net;
+  };
+  Net one = made(true), other = made(false);
+  Side candidate = one.side(), reference = other.side();
+  const term::Snapper snapper({6, 8});
+  const LemmaRequest request{candidate,
+                             reference,
+                             {},
+                             snapper,
+                             1,
+                             1,
+                             Clock::now() + std::chrono::seconds(60),
+                             [](const Plan&) { return Status{}; }};
+  const auto lemmas = find_lemmas(request);
+  ASSERT_TRUE(lemmas) << lemmas.error().message;
+  ASSERT_EQ(lemmas->claims.size(), 4u);
+  std::set<std::pair<size_t, int>> partners;
+  for (size_t k = 0; k < lemmas->claims.size(); ++k) {
+    EXPECT_EQ(lemmas->claims[k].how, "the same operator of the same tensors");
+    partners.insert({lemmas->reference[k].at.step, lemmas->reference[k].buffer});
+  }
+  EXPECT_EQ(partners.size(), 4u);
+  EXPECT_EQ(lemmas->reference[0].at.step, 1u);  // relu
+  EXPECT_EQ(lemmas->reference[1].at.step, 0u);  // neg
+}
+
 TEST(Lemma, CutReplacesTheContentsOfItsPointAlone) {
   Net net;
   const TensorView h = net.add("aten::relu", {net.x()}, net.buffer({6, 8}));

@@ -167,62 +167,72 @@ std::string letter_name(char c) {
   }
 }
 
-// A name as the exporter writes it: "group['key']" or "group['key']['inner']" (members of dicts);
-// "group.key" in requests of other origin. The keys; the group comes first.
-std::vector<std::string> key_path(const std::string& name) {
-  const size_t bracket = name.find("['"), dot = name.find('.');
+// A member of a dict, or of a list.
+struct Key {
+  std::string text;
+  bool index = false;
+  bool operator==(const Key&) const = default;
+};
+
+// A name as the exporter writes it: "group['key']", "group['key'][3]['inner']" (members of dicts
+// and lists); "group.key" in requests of other origin. The keys; the group comes first.
+std::vector<Key> key_path(const std::string& name) {
+  const size_t bracket = name.find('['), dot = name.find('.');
   if (bracket == std::string::npos) {
-    if (dot == std::string::npos) return {name};
-    return {name.substr(0, dot), name.substr(dot + 1)};
+    if (dot == std::string::npos) return {{name}};
+    return {{name.substr(0, dot)}, {name.substr(dot + 1)}};
   }
-  std::vector<std::string> path{name.substr(0, bracket)};
-  for (size_t at = bracket; name.compare(at, 2, "['") == 0;) {
-    const size_t end = name.find("']", at);
+  std::vector<Key> path{{name.substr(0, bracket)}};
+  for (size_t at = bracket; at < name.size() && name[at] == '[';) {
+    const bool quoted = name.compare(at, 2, "['") == 0;
+    const size_t begin = at + (quoted ? 2 : 1), end = name.find(quoted ? "']" : "]", begin);
     if (end == std::string::npos) break;
-    path.push_back(name.substr(at + 2, end - at - 2));
-    at = end + 2;
+    path.push_back({name.substr(begin, end - begin), !quoted});
+    at = end + (quoted ? 2 : 1);
   }
   return path;
 }
 
-// Puts `item` at path[depth...] of a dict, making the dicts between.
-void put(int32_t dict, const std::vector<std::string>& path, size_t depth, int32_t item) {
-  const std::string& key = path[depth];
-  if (depth + 1 == path.size()) {
-    object(dict).keys.push_back(key);
-    object(dict).items.push_back(item);
-    return;
+// Puts `item` at path[depth...] of a dict or list, making the containers between. Items of lists
+// come in their order.
+void put(int32_t owner, const std::vector<Key>& path, size_t depth, int32_t item) {
+  const Key& key = path[depth];
+  int32_t inner = item;
+  if (depth + 1 < path.size()) {
+    Object& o = object(owner);
+    inner = -1;
+    if (key.index && std::to_string(o.items.size() - 1) == key.text) inner = o.items.back();
+    for (size_t k = 0; !key.index && k < o.keys.size(); ++k)
+      if (o.keys[k] == key.text) inner = o.items[k];
+    const bool found = inner >= 0;
+    if (!found) inner = simple(path[depth + 1].index ? OList : ODict, 0);
+    put(inner, path, depth + 1, item);
+    if (found) return;
   }
-  int32_t inner = -1;
-  for (size_t k = 0; k < object(dict).keys.size(); ++k)
-    if (object(dict).keys[k] == key) inner = object(dict).items[k];
-  if (inner < 0) {
-    inner = simple(ODict, 0);
-    object(dict).keys.push_back(key);
-    object(dict).items.push_back(inner);
-  }
-  put(inner, path, depth + 1, item);
+  if (!key.index) object(owner).keys.push_back(key.text);
+  object(owner).items.push_back(inner);
 }
 
-// The arguments for one function: positional; consecutive members of one dict become that dict
-// where the function takes an object at that place.
+// The arguments for one function: positional; consecutive members of one dict or list become that
+// container where the function takes an object or a list at that place.
 std::vector<int32_t> arrange(const Function& f, const std::vector<program::Argument>& args) {
   std::vector<int32_t> out;
   for (size_t k = 0; k < args.size(); ++k) {
-    const bool takes_object = out.size() < f.kinds.size() && f.kinds[out.size()] == 'o';
-    const std::vector<std::string> first = key_path(args[k].name);
-    if (!takes_object || first.size() < 2) {
+    const char kind = out.size() < f.kinds.size() ? f.kinds[out.size()] : '?';
+    const std::vector<Key> first = key_path(args[k].name);
+    const bool list = first.size() > 1 && first[1].index;
+    if (first.size() < 2 || !(kind == 'o' || (kind == 'L' && list))) {
       out.push_back(object_of(args[k].value));
       continue;
     }
-    const int32_t dict = simple(ODict, 0);
+    const int32_t container = simple(list ? OList : ODict, 0);
     for (; k < args.size(); ++k) {
-      const std::vector<std::string> path = key_path(args[k].name);
+      const std::vector<Key> path = key_path(args[k].name);
       if (path.size() < 2 || path[0] != first[0]) break;
-      put(dict, path, 1, object_of(args[k].value));
+      put(container, path, 1, object_of(args[k].value));
     }
     --k;
-    out.push_back(dict);
+    out.push_back(container);
   }
   for (size_t k = out.size(); k < f.defaults.size() && f.defaults[k] >= 0; ++k) {
     out.push_back(f.defaults[k]);

@@ -1,5 +1,6 @@
 #include "host/standalone/rt/session.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace assay::host {
@@ -23,6 +24,11 @@ Outcome Session::program_json(std::string* out) {
   for (program::Step& s : p.steps) {
     s.implicit_order = one_stream;
     if (one_stream) s.after.clear();
+  }
+  if (!one_stream) {
+    const std::vector<int> joined = r.done_before(r.current_stream());
+    for (int s = 0; s < static_cast<int>(p.steps.size()); ++s)
+      if (!std::binary_search(joined.begin(), joined.end(), s)) p.unjoined.push_back(s);
   }
   // Argument tensors that operators, copies and fills write; what kernels write is for the check to
   // find.
