@@ -286,7 +286,7 @@ bool BitMemory::store_lane(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs
 void BitMemory::load(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
                      bool all) {
   uint32_t n = bytes(op.type);
-  if (std::has_single_bit(mask) &&
+  if ((mask & (mask - 1)) == 0 &&
       load_lane(cta, w, op, a, static_cast<uint32_t>(std::countr_zero(mask))))
     return;
   if (mask == ~0u && !observer_ && load_fast(cta, w, op, a)) return;
@@ -347,7 +347,7 @@ bool BitMemory::store_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs
 
 void BitMemory::store(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask) {
   uint32_t n = bytes(op.type);
-  if (std::has_single_bit(mask) &&
+  if ((mask & (mask - 1)) == 0 &&
       store_lane(cta, w, op, a, static_cast<uint32_t>(std::countr_zero(mask))))
     return;
   if (mask == ~0u && !observer_ && store_fast(cta, w, op, a)) return;
@@ -411,7 +411,7 @@ void BitMemory::memory(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, bool
   for (uint32_t todo = mask; todo;) {
     LaneAddrs a;
     uint32_t rest = 0;
-    lane_addresses(w, op, todo, &a, &rest);
+    if (!lane_address(w, op, todo, &a)) lane_addresses(w, op, todo, &a, &rest);
     uint32_t now = todo & ~rest;
     bool whole = all && now == mask;
     if (op.kind == OpKind::Ld) load(cta, w, op, a, now, whole);

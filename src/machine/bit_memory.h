@@ -1,5 +1,6 @@
 #pragma once
 // Loads, stores and atomics on the bytes of memory.
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +17,20 @@ struct LaneAddrs {
 // out->addr = register + imm. For generic addresses the space of the first active lane; `rest` gets
 // the lanes of `mask` that lie in another space (to be done in another round).
 void lane_addresses(Warp& w, const MicroOp& op, uint32_t mask, LaneAddrs* out, uint32_t* rest);
+
+// The same for a mask of one lane; the other lanes of `out` stay as they are. False: to be done by
+// lane_addresses.
+inline bool lane_address(Warp& w, const MicroOp& op, uint32_t mask, LaneAddrs* out) {
+  if ((mask & (mask - 1)) != 0 || !op.num_src || !op.src[0]) return false;
+  const auto l = static_cast<uint32_t>(std::countr_zero(mask));
+  const auto imm = static_cast<uint64_t>(op.imm);
+  const uint64_t x =
+      op.wide_src ? w.reg64(op.src[0])[l] + imm : static_cast<uint32_t>(w.reg(op.src[0])[l] + imm);
+  if (op.space == Space::Generic && x >= kSharedWindow) return false;
+  out->addr[l] = x;
+  out->space = op.space == Space::Shared || op.space == Space::Local ? op.space : Space::Global;
+  return true;
+}
 
 class BitMemory {
  public:

@@ -268,17 +268,21 @@ int HazardTracker::nearest_buffer(uint64_t addr) const {
 
 HazardTracker::Target HazardTracker::target_of(const WarpAccess& a, uint64_t addr) {
   if (a.space == MemSpace::Shared) {
+    if (last_cta_state_ != nullptr && last_cta_ == a.owner_cta &&
+        last_cta_state_->shared != nullptr)
+      return {0, last_cta_state_->shared->size(), -1, &kShared};
     const auto it = ctas_.find(a.owner_cta);
     const bool known = it != ctas_.end() && it->second.shared != nullptr;
     return {0, known ? it->second.shared->size() : 0, -1, &kShared};
   }
-  if (last_buffer_ >= 0) {
+  for (int look = 0; look < 2; ++look, std::swap(last_buffer_, buffer_before_)) {
+    if (last_buffer_ < 0) continue;
     const BufferInfo& b = buffers_[static_cast<size_t>(last_buffer_)].info;
     if (addr - b.base < b.bytes) return {b.base, b.bytes, last_buffer_, &b.name};
   }
   const int id = nearest_buffer(addr);
   if (id < 0) return {};
-  last_buffer_ = id;
+  buffer_before_ = std::exchange(last_buffer_, id);
   const BufferInfo& b = buffers_[static_cast<size_t>(id)].info;
   return {b.base, b.bytes, id, &b.name};
 }

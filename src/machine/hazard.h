@@ -187,7 +187,7 @@ class HazardTracker {
   std::map<uint32_t, Cta> ctas_;
   uint32_t last_cta_ = 0;
   Cta* last_cta_state_ = nullptr;
-  int last_buffer_ = -1;
+  int last_buffer_ = -1, buffer_before_ = -1;
   int32_t clock_ = 1;         // advances at every synchronisation
   int32_t launch_start_ = 1;  // accesses before it are ordered before everything now
   std::vector<Hazard> hazards_;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint32_t kFull = ~0u;
 
+bool one_bit(uint32_t x) { return (x & (x - 1)) == 0; }
 uint32_t first_lane(uint32_t mask) { return static_cast<uint32_t>(std::countr_zero(mask)); }
 
 // The largest cell that accesses of this offset and width do not cut.
@@ -291,17 +292,25 @@ uint32_t HazardTracker::admit_lanes(const WarpAccess& a) {
 
 uint32_t HazardTracker::access(const WarpAccess& a) {
   // Widths and warps that no instruction has: nothing is known about them.
-  if (a.mask == 0 || !std::has_single_bit(a.bytes) || a.bytes > 32 || a.warp > 31) return a.mask;
+  if (a.mask == 0 || a.bytes == 0 || !one_bit(a.bytes) || a.bytes > 32 || a.warp > 31)
+    return a.mask;
   const uint64_t first = a.addr[first_lane(a.mask)];
   const Target t = target_of(a, first);
   const uint32_t align = a.align != 0 ? a.align : a.bytes;
-  const uint64_t* addr = a.addr;
-  std::array<uint64_t, 32> filled;
-  if (a.mask != kFull) {  // inactive lanes stand where the first active one does
-    for (uint32_t l = 0; l < 32; ++l) filled[l] = ((a.mask >> l) & 1) != 0 ? addr[l] : first;
-    addr = filled.data();
+  LanePattern p{};
+  if (one_bit(a.mask)) {
+    p.inside = t.extent >= a.bytes && first - t.base <= t.extent - a.bytes;
+    p.aligned = (first & (align - 1)) == 0;
+    p.uniform = true;
+  } else {
+    const uint64_t* addr = a.addr;
+    std::array<uint64_t, 32> filled;
+    if (a.mask != kFull) {  // inactive lanes stand where the first active one does
+      for (uint32_t l = 0; l < 32; ++l) filled[l] = ((a.mask >> l) & 1) != 0 ? addr[l] : first;
+      addr = filled.data();
+    }
+    p = run_table().pattern(addr, a.bytes, align, t.base, t.extent);
   }
-  const LanePattern p = run_table().pattern(addr, a.bytes, align, t.base, t.extent);
   if (p.inside && p.aligned) {
     if (!touch(a, t.buffer)) return a.mask;
     AccessRecorder r(this, a, t);

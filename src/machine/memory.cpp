@@ -23,7 +23,7 @@ Device::Device(const std::vector<BufferEnv>& env, const Kernel& k) {
   std::sort(areas_.begin(), areas_.end(),
             [](const Area& a, const Area& b) { return a.base < b.base; });
   areas_.push_back({~uint64_t{0}, 0, nullptr, -1, false});  // so that last_ always points somewhere
-  last_ = &areas_.back();
+  last_ = before_ = &areas_.back();
 }
 
 const Device::Area* Device::search(uint64_t addr) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -41,8 +42,10 @@ class Device {
   // `keep_data`: areas hold contents (concrete runs). Own variables are initialised.
   Device(const std::vector<BufferEnv>& env, const Kernel& k);
 
-  // The area that holds `addr`, or null. Not thread-safe (remembers the last one).
+  // The area that holds `addr`, or null. Not thread-safe (remembers the last two).
   const Area* find(uint64_t addr) const {
+    if (addr - last_->base < last_->bytes) return last_;
+    std::swap(last_, before_);
     if (addr - last_->base < last_->bytes) return last_;
     return search(addr);
   }
@@ -53,7 +56,7 @@ class Device {
   std::vector<Area> areas_;  // by address
   std::vector<std::vector<uint8_t>> own_;
   std::vector<uint8_t> params_;
-  mutable const Area* last_;
+  mutable const Area *last_, *before_;
 };
 
 }  // namespace assay::machine

@@ -169,7 +169,7 @@ void Skeleton::access(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, uint3
   for (uint32_t todo = mask & ~address_unknown; todo;) {
     LaneAddrs a;
     uint32_t rest = 0;
-    lane_addresses(w, op, todo, &a, &rest);
+    if (!lane_address(w, op, todo, &a)) lane_addresses(w, op, todo, &a, &rest);
     uint32_t now = todo & ~rest;
     todo = rest;
     uint32_t ok = now;

@@ -7,11 +7,6 @@
 namespace assay::machine {
 namespace {
 
-bool same_input(const InputPayload& a, const InputPayload& b) {
-  return a.buffer == b.buffer && a.version == b.version && a.type == b.type && a.first == b.first &&
-         a.stride == b.stride && a.elements.empty() && b.elements.empty();
-}
-
 Ty int_of(Ty t) {
   switch (bits(t)) {
     case 8:
@@ -301,18 +296,32 @@ NodeId TraceBuilder::gather(const std::array<NodeId, kLanes>& node, const LaneMa
 }
 
 NodeId TraceBuilder::input(InputPayload in) {
-  const bool plain = in.elements.empty();
-  const uint64_t hash = plain ? input_hash(in) : 0;
-  const auto mark = static_cast<uint32_t>(hash >> 32);
-  if (plain) {
-    if (trace.inputs.size() > recent_inputs_.size() && recent_inputs_.size() < kMostRecentInputs)
-      grow_recent_inputs();
-    const RecentInput known = recent_inputs_[hash % recent_inputs_.size()];
-    if (known.node >= first_recent_ && known.hash == mark &&
-        same_input(trace.inputs[trace.nodes[known.node].a], in))
-      return known.node;
+  if (in.elements.empty())
+    return input(stream({in.buffer, in.version, in.type, in.stride}), in.first);
+  return new_input(std::move(in));
+}
+
+NodeId TraceBuilder::new_input(uint32_t stream, int64_t first) {
+  if (trace.inputs.size() > recent_inputs_.size() && recent_inputs_.size() < kMostRecentInputs) {
+    std::vector<RecentInput> old(8 * recent_inputs_.size());
+    old.swap(recent_inputs_);
+    for (const RecentInput& r : old)
+      if (r.node >= first_recent_) recent_inputs_[recent_place(r.stream, r.first)] = r;
   }
-  Ty t = in.type;
+  const InputStream& s = streams_[stream].what;
+  InputPayload in;
+  in.buffer = s.buffer;
+  in.version = s.version;
+  in.type = s.type;
+  in.first = first;
+  in.stride = s.stride;
+  const NodeId node = new_input(std::move(in));
+  recent_inputs_[recent_place(stream, first)] = {first, node, stream};
+  return node;
+}
+
+NodeId TraceBuilder::new_input(InputPayload in) {
+  const Ty t = in.type;
   uint32_t& op = input_op_[static_cast<int>(t)];
   if (!op) {
     Op o;
@@ -321,31 +330,22 @@ NodeId TraceBuilder::input(InputPayload in) {
     op = intern(o);
   }
   trace.inputs.push_back(std::move(in));
-  NodeId n = raw(op, static_cast<NodeId>(trace.inputs.size() - 1));
-  if (plain) recent_inputs_[hash % recent_inputs_.size()] = {n, mark};
-  return n;
+  return raw(op, static_cast<NodeId>(trace.inputs.size() - 1));
 }
 
-void TraceBuilder::grow_recent_inputs() {
-  std::vector<RecentInput> old(8 * recent_inputs_.size());
-  old.swap(recent_inputs_);
-  for (const RecentInput& r : old) {
-    if (r.node < first_recent_) continue;
-    const uint64_t hash = input_hash(trace.inputs[trace.nodes[r.node].a]);
-    recent_inputs_[hash % recent_inputs_.size()] = r;
-  }
+// The place of a stream in streams_; the few that a loop reads are found without a search.
+uint32_t TraceBuilder::stream(const InputStream& s) {
+  const auto buffer = static_cast<uint64_t>(s.buffer), stride = static_cast<uint64_t>(s.stride);
+  uint32_t& recent = recent_streams_[(buffer + stride) % recent_streams_.size()];
+  if (recent < streams_.size() && streams_[recent].what == s) return recent;
+  const auto [it, fresh] =
+      stream_index_.try_emplace({buffer << 8 | static_cast<uint64_t>(s.type), s.version, stride},
+                                static_cast<uint32_t>(streams_.size()));
+  if (fresh) streams_.push_back({s, (buffer << 40) + stride * 0x9e3779b97f4a7c15u});
+  return recent = it->second;
 }
 
 void TraceBuilder::forget_inputs() { first_recent_ = static_cast<NodeId>(trace.nodes.size()); }
-
-// Neighbours in a buffer are neighbours in the table: the low bits are those of the place.
-uint64_t TraceBuilder::input_hash(const InputPayload& in) {
-  const auto e = static_cast<uint64_t>(in.first);
-  const uint64_t group = (e >> 6) + (static_cast<uint64_t>(in.buffer) << 40) +
-                         static_cast<uint64_t>(in.stride) * 0x9e3779b97f4a7c15u;
-  const uint64_t h = (group ^ group >> 29) * 0xbf58476d1ce4e5b9u;
-  return (h ^ h >> 32) * 64 + (e & 63);
-}
 
 NodeId TraceBuilder::lookup(const LookupPayload& in) {
   Op o;

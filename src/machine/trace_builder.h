@@ -50,6 +50,22 @@ class TraceBuilder {
   // type.
   NodeId gather(const std::array<NodeId, kLanes>& node, const LaneMap& lane);
   NodeId input(InputPayload in);
+  // Lane l: element first + l * stride of a buffer. One element of one stream is one node while the
+  // table holds it.
+  struct InputStream {
+    int buffer = -1;
+    uint32_t version = 0;
+    Ty type = Ty::None;
+    int64_t stride = 0;
+    bool operator==(const InputStream&) const = default;
+  };
+  uint32_t stream(const InputStream& s);
+  NodeId input(uint32_t stream, int64_t first) {
+    const RecentInput& known = recent_inputs_[recent_place(stream, first)];
+    if (known.node >= first_recent_ && known.stream == stream && known.first == first)
+      return known.node;
+    return new_input(stream, first);
+  }
   void forget_inputs();  // later loads make nodes of their own
   NodeId lookup(const LookupPayload& in);
 
@@ -85,13 +101,28 @@ class TraceBuilder {
   std::array<uint32_t, 64> recent_perms_{};
   // Loads of one element by many instructions are one node while the table holds it.
   static constexpr size_t kMostRecentInputs = 1 << 18;
-  void grow_recent_inputs();
-  static uint64_t input_hash(const InputPayload& in);
+  NodeId new_input(InputPayload in);
+  NodeId new_input(uint32_t stream, int64_t first);
+  // Neighbours in a buffer are neighbours in the table: the low bits are those of the place.
+  size_t recent_place(uint32_t stream, int64_t first) const {
+    const auto e = static_cast<uint64_t>(first);
+    const uint64_t group = (e >> 6) + streams_[stream].salt;
+    const uint64_t h = (group ^ group >> 29) * 0xbf58476d1ce4e5b9u;
+    return ((h ^ h >> 32) * 64 + (e & 63)) & (recent_inputs_.size() - 1);
+  }
   struct RecentInput {
+    int64_t first = 0;
     NodeId node = kNoNode;
-    uint32_t hash = 0;  // tells most others apart without a look at them
+    uint32_t stream = 0;
   };
-  std::vector<RecentInput> recent_inputs_;
+  struct SaltedStream {
+    InputStream what;
+    uint64_t salt;
+  };
+  std::vector<RecentInput> recent_inputs_;  // a power of two
+  std::vector<SaltedStream> streams_;
+  std::unordered_map<std::array<uint64_t, 3>, uint32_t, Hash> stream_index_;
+  std::array<uint32_t, 16> recent_streams_{};
   NodeId first_recent_ = 1;  // earlier nodes are forgotten
   uint32_t bcast_op_[64] = {};
   uint32_t perm_op_[64] = {};

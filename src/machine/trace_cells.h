@@ -1,6 +1,7 @@
 #pragma once
 // Symbolic memory of a trace: each 32-bit word is concrete bits, (a half of) a node's lane, or
 // bytes of several of them.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,7 @@ class Cells {
   CellPage* find(uint64_t word) {
     uint64_t p = word / CellPage::kWords;
     if (p == last_number_) return last_;
+    if (p < lowest_ || p > highest_) return nullptr;
     auto it = pages_.find(p);
     if (it == pages_.end()) return nullptr;
     last_number_ = p;
@@ -70,12 +72,15 @@ class Cells {
     uint64_t number = word / CellPage::kWords;
     auto& slot = pages_[number];
     slot = std::make_unique<CellPage>();
+    lowest_ = std::min(lowest_, number);
+    highest_ = std::max(highest_, number);
     last_number_ = number;
     last_ = slot.get();
     return *slot;
   }
   void clear() {
     pages_.clear();
+    lowest_ = ~uint64_t{0}, highest_ = 0;
     last_number_ = ~uint64_t{0};
     last_ = nullptr;
   }
@@ -84,6 +89,7 @@ class Cells {
 
  private:
   std::unordered_map<uint64_t, std::unique_ptr<CellPage>> pages_;
+  uint64_t lowest_ = ~uint64_t{0}, highest_ = 0;  // of pages_
   uint64_t last_number_ = ~uint64_t{0};
   CellPage* last_ = nullptr;
 };

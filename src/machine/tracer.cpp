@@ -9,6 +9,12 @@ Tracer::Tracer(const Kernel& k, const Launch& launch, const std::vector<BufferEn
                Observer* observer)
     : k_(k), launch_(launch), env_(env), observer_(observer), device_(env, k) {
   op_ids_.assign(k.ops.size(), 0);
+  for (const MicroOp& op : k.ops) quick_.push_back(quick_way(op));
+  for (size_t b = 0; b < env.size(); ++b) {
+    const bool plain = env[b].content == BufferEnv::Content::Symbolic;
+    plain_.push_back({plain ? bytes(env[b].type) : 0,
+                      b_.stream({static_cast<int>(b), env[b].version, env[b].type, 0})});
+  }
   const_cache_.assign(k.regs.size(), kNoNode);
   is_const_reg_.assign(k.regs.size(), 0);
   for (const ConstInit& c : k.consts) is_const_reg_[c.reg.id] = 1;
@@ -165,13 +171,9 @@ void Tracer::assign(Warp& w, RegRef r, uint32_t mask, NodeId node) {
   assign_plain(w, r, mask, node);
 }
 
-void Tracer::assign_plain(Warp& w, RegRef r, uint32_t mask, NodeId node) {
+void Tracer::assign_part(Warp& w, RegRef r, uint32_t mask, NodeId node) {
   RegState& s = state(w, r);
   uint32_t others = w.alive & ~mask;
-  if (!others) {
-    s = {node, 0, ~0u};
-    return;
-  }
   uint32_t keep = others & s.nmask & ~s.conc;  // lanes that have nothing but the old node
   s.conc &= ~mask;
   if (!keep) {
@@ -210,6 +212,12 @@ bool Tracer::execute(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
     }
   }
   if (!mask) return true;
+  if (guard_ == kNoNode) {
+    const auto at = static_cast<uint32_t>(&op - k_.ops.data());
+    const Quick way = quick_[at];
+    if (way == Quick::FloatNodes && float_nodes(w, op, at, mask)) return true;
+    if (way == Quick::LoadLane && (mask & (mask - 1)) == 0 && load_lane(w, op, mask)) return true;
+  }
   bool ok = run(cta, w, op, mask);
   guard_ = kNoNode;
   return ok;

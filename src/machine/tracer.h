@@ -94,13 +94,20 @@ class Tracer {
   void assign(Warp& w, RegRef r, uint32_t mask, NodeId node);
   void assign_bits(Warp& w, RegRef r, uint32_t mask);  // the file's bits are new in these lanes
   void assign_both(Warp& w, RegRef r, uint32_t mask, NodeId node);
-  void assign_plain(Warp& w, RegRef r, uint32_t mask, NodeId node);  // whatever the guard
+  void assign_plain(Warp& w, RegRef r, uint32_t mask, NodeId node) {  // whatever the guard
+    if ((w.alive & ~mask) == 0)
+      state(w, r) = {node, 0, ~0u};
+    else
+      assign_part(w, r, mask, node);
+  }
+  void assign_part(Warp& w, RegRef r, uint32_t mask, NodeId node);
   bool fail_here(const MicroOp& op, DiagKind kind, const std::string& what);
 
   // tracer_alu.cpp
   bool run(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool all_known(Warp& w, const MicroOp& op, uint32_t mask);
   bool bits_under_condition(Warp& w, const MicroOp& op, uint32_t mask);
+  bool float_nodes(Warp& w, const MicroOp& op, uint32_t op_at, uint32_t mask);
   bool alu(Warp& w, const MicroOp& op, uint32_t mask);
   NodeId alu_node(Warp& w, const MicroOp& op, uint32_t mask);
   NodeId clamp(NodeId n, Ty from, Ty to, uint32_t pc);
@@ -116,11 +123,20 @@ class Tracer {
   bool shfl(Warp& w, const MicroOp& op, uint32_t mask);
   bool vote(Warp& w, const MicroOp& op, uint32_t mask);
   bool redux(Warp& w, const MicroOp& op, uint32_t mask);
-  uint32_t op_id(const MicroOp& op);
+  uint32_t op_id(const MicroOp& op) {
+    return op_id_at(op, static_cast<size_t>(&op - k_.ops.data()));
+  }
+  uint32_t op_id_at(const MicroOp& op, size_t at) {
+    return op_ids_[at] != 0 ? op_ids_[at] : op_ids_[at] = new_op_id(op);
+  }
+  uint32_t new_op_id(const MicroOp& op);
+  enum class Quick : uint8_t { None, FloatNodes, LoadLane };
+  Quick quick_way(const MicroOp& op) const;
 
   // tracer_mem.cpp, tracer_base.cpp, tracer_cells.cpp, tracer_store.cpp
   bool load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
   bool store(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask);
+  bool load_lane(Warp& w, const MicroOp& op, uint32_t mask);
   bool load_shared_words(Warp& w, const MicroOp& op);
   bool load_shared_lanes(Warp& w, const MicroOp& op);
   bool load_word(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t mask,
@@ -223,7 +239,13 @@ class Tracer {
   TraceBuilder b_;
   std::vector<std::vector<RegState>> states_;  // of each warp
   std::vector<uint32_t> op_ids_;               // interned op of each micro-op, 0: not yet
-  std::vector<NodeId> const_cache_;            // of constant registers
+  std::vector<Quick> quick_;                   // of each micro-op: what is tried first
+  struct PlainBuffer {
+    uint32_t bytes = 0;   // of an element; 0: contents are not inputs
+    uint32_t stream = 0;  // of single elements
+  };
+  std::vector<PlainBuffer> plain_;   // by buffer
+  std::vector<NodeId> const_cache_;  // of constant registers
   std::vector<uint8_t> is_const_reg_;
   Cells global_, shared_;
   std::vector<Cells> local_;

@@ -37,17 +37,30 @@ Ty operand_type(const MicroOp& op, size_t i) {
 
 }  // namespace
 
-uint32_t Tracer::op_id(const MicroOp& op) {
-  uint32_t& id = op_ids_[static_cast<size_t>(&op - k_.ops.data())];
-  if (!id) {
-    Op o;
-    o.fn = op.fn;
-    o.type = op.type;
-    o.mods = op.mods;
-    o.pc = op.pc;
-    id = b_.intern(o);
+uint32_t Tracer::new_op_id(const MicroOp& op) {
+  Op o;
+  o.fn = op.fn;
+  o.type = op.type;
+  o.mods = op.mods;
+  o.pc = op.pc;
+  return b_.intern(o);
+}
+
+// What can be said of a micro-operation once and for all about the two ways that most take.
+Tracer::Quick Tracer::quick_way(const MicroOp& op) const {
+  if (op.kind == OpKind::Alu) {
+    bool plain = info(op.fn).cls == FnClass::R && op.fn != Fn::Ldexp && op.dst && op.num_src <= 3;
+    for (size_t i = 0; i < op.num_src; ++i) plain = plain && op.src[i] && tainted(op.src[i]);
+    return plain ? Quick::FloatNodes : Quick::None;
   }
-  return id;
+  if (op.kind != OpKind::Ld || observer_ || !op.num_src || !op.src[0] ||
+      (op.space != Space::Global && op.space != Space::Generic))
+    return Quick::None;
+  for (uint32_t k = 0; k < op.vec; ++k) {
+    const RegRef d = k_.vecs[op.vecs + k];
+    if (d && bits(k_.regs[d.id].type) != bits(op.type)) return Quick::None;
+  }
+  return Quick::LoadLane;
 }
 
 bool Tracer::all_known(Warp& w, const MicroOp& op, uint32_t mask) {
@@ -153,6 +166,22 @@ bool Tracer::bits_under_condition(Warp& w, const MicroOp& op, uint32_t mask) {
     NodeId both = b_.select(guard_, now, olds[i], op.pc);
     if (both != now) assign_plain(w, dsts[i], mask, both);
   }
+  return true;
+}
+
+// Arithmetic on nodes that are of its type. False: nothing is done.
+bool Tracer::float_nodes(Warp& w, const MicroOp& op, uint32_t op_at, uint32_t mask) {
+  const RegState* states = states_[w.id].data();
+  NodeId x[3] = {};
+  uint32_t known_lanes = mask;
+  for (size_t i = 0; i < op.num_src; ++i) {
+    const RegState& s = states[op.src[i].id];
+    if ((mask & ~s.nmask) != 0 || b_.type_of(s.node) != op.type) return false;
+    known_lanes &= s.conc;
+    x[i] = s.node;
+  }
+  if (known_lanes == mask) return false;
+  assign_plain(w, op.dst, mask, b_.raw(op_id_at(op, op_at), x[0], x[1], x[2]));
   return true;
 }
 

@@ -183,6 +183,34 @@ bool Tracer::load_shared_words(Warp& w, const MicroOp& op) {
   return true;
 }
 
+// One lane reads whole elements of a buffer that the CTA has not written there: of kernels that one
+// thread of a warp runs. False: nothing is done.
+bool Tracer::load_lane(Warp& w, const MicroOp& op, uint32_t mask) {
+  const auto l = static_cast<uint32_t>(std::countr_zero(mask));
+  const RegRef base = op.src[0];
+  if (!known(w, base, mask)) return false;
+  const auto imm = static_cast<uint64_t>(op.imm);
+  const uint64_t at =
+      op.wide_src ? w.reg64(base)[l] + imm : static_cast<uint32_t>(w.reg(base)[l] + imm);
+  const Device::Area* area = device_.find(at);
+  if (!area || static_cast<size_t>(area->buffer) >= plain_.size()) return false;
+  const uint32_t n = bytes(op.type), total = n * op.vec;
+  const PlainBuffer buffer = plain_[static_cast<size_t>(area->buffer)];
+  if (buffer.bytes != n || (at & (total - 1)) != 0 || at - area->base + total > area->bytes)
+    return false;
+  if (!scattered_.empty() && scattered_.count(area->buffer)) return false;
+  for (uint64_t word = at / 4; global_dirty_ && word <= (at + total - 1) / 4; ++word) {
+    const CellPage* p = global_.find(word);
+    if (p && p->tag[word % CellPage::kWords]) return false;
+  }
+  const auto first = static_cast<int64_t>((at - area->base) >> std::countr_zero(n));
+  for (uint32_t k = 0; k < op.vec; ++k) {
+    if (const RegRef d = k_.vecs[op.vecs + k])
+      assign_plain(w, d, mask, b_.input(buffer.stream, first + k));
+  }
+  return true;
+}
+
 bool Tracer::load(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask) {
   if (op.num_src && !known(w, op.src[0], mask)) return symbolic_load(cta, w, op, mask);
   if (mask == ~0u && op.space == Space::Shared && bytes(op.type) == 4 && op.num_src && op.src[0] &&

@@ -446,6 +446,37 @@ TEST_F(HazardTest, OutOfBoundsBelowAndWildAndShared) {
             0u);
 }
 
+// The last lane that fits, and each way out; three buffers in turn.
+TEST_F(HazardTest, BoundsOfOneLane) {
+  const uint64_t other = kBase + (1 << 20), third = kBase + (1 << 21);
+  tracker_.add_buffer({"y", other, 100, true, true});
+  tracker_.add_buffer({"z", third, 6, true, true});
+  const auto one = [&](uint64_t at, uint8_t bytes) {
+    const uint32_t lane = 1u << 5;
+    return access(
+               AccessKind::Read, MemSpace::Global, 0, 0, lane,
+               [=](uint32_t l) { return l == 5 ? at : 0; }, 1, bytes) == lane;
+  };
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_TRUE(one(kBase, 16));
+    EXPECT_TRUE(one(other + 96, 4));
+    EXPECT_TRUE(one(third, 4));
+  }
+  EXPECT_TRUE(one(kBase + 65536 - 16, 16));
+  EXPECT_TRUE(tracker_.hazards().empty()) << all();
+  for (const auto& [at, bytes] : {std::pair<uint64_t, uint8_t>{kBase + 65536, 4},
+                                  {kBase - 4, 4},
+                                  {other + 100, 4},
+                                  {other + 96, 8},
+                                  {third + 4, 4},
+                                  {third, 8}})
+    EXPECT_FALSE(one(at, bytes)) << at;
+  EXPECT_EQ(tracker_.faults(), 6u);
+  EXPECT_EQ(find(HazardKind::Misaligned), nullptr) << all();
+  EXPECT_FALSE(one(other + 2, 4));
+  EXPECT_NE(find(HazardKind::Misaligned), nullptr) << all();
+}
+
 TEST_F(HazardTest, Misaligned) {
   EXPECT_EQ(access(AccessKind::Read, MemSpace::Global, 0, 0, kAll, stride(kBase, 16), 1, 16), kAll);
   EXPECT_TRUE(tracker_.hazards().empty());
