@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +21,8 @@
 #include "check/parts.h"
 #include "check/prove.h"
 #include "check/refute.h"
+#include "check/replay.h"
+#include "check/values.h"
 
 namespace assay::check {
 
@@ -99,9 +104,22 @@ class ShapeCheck {
   void definedness(const ImageDiff& diff, const Plan& c_plan);
   int64_t written_position(const OutputPair& pair, const Positions& positions);
   void quality(const ImageDiff& diff);
-  void cross_check(const Plan& c_plan, const Plan& r_plan, size_t k, int64_t position);
-  void cross_check_build(Side& side, const Plan& plan, const program::TensorView& view, size_t k,
-                         int64_t position, const Experiment& e, const ExactValue& exact);
+  struct Cones;
+  struct CrossValues {
+    explicit CrossValues(Experiment e) : input(std::move(e)) {}
+    Experiment input;
+    ExactValue exact;
+    Replayed candidate, reference;
+  };
+  struct CrossRun {
+    std::vector<std::function<void()>> parts;
+    std::shared_ptr<CrossValues> values;  // complete when all parts have run
+  };
+  static std::array<Draw, 2> cross_draws();
+  CrossRun cross_run(size_t k, int64_t position, const Cones& cones, const Draw& draw);
+  void cross_check(const CrossRun& first, size_t k, int64_t position, const Cones& cones);
+  void cross_check_build(const Side& side, const Replayed& real, size_t k, int64_t position,
+                         const ExactValue& exact);
 
   // shape_search.cpp: locations whose images differ: search for inputs, local proofs, confirmation
   // on the real build One location with its plans.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <future>
+#include <iterator>
 
 #include "check/quality.h"
 #include "check/replay.h"
@@ -76,10 +77,12 @@ void ShapeCheck::quality(const ImageDiff& diff) {
         {candidate_, cones->c_plan, reference_, cones->r_plan, pairs_[k], position, snapper, until},
         options_.seed};
     std::vector<Finding> rounding, special;
-    const std::vector<std::function<void()>> looks = {
-        [&] { accuracy_findings(request, rounding); },
-        [&] { cross_check(cones->c_plan, cones->r_plan, k, position); },
-        [&] { special_value_findings(request, special); }};
+    std::optional<CrossRun> cross;
+    if (options_.cross_check) cross = cross_run(k, position, *cones, cross_draws()[0]);
+    std::vector<std::function<void()>> looks{[&] { accuracy_findings(request, rounding); }};
+    if (cross) looks.insert(looks.end(), cross->parts.begin(), cross->parts.end());
+    looks.insert(looks.begin() + std::min<ptrdiff_t>(2, std::ssize(looks)),
+                 [&] { special_value_findings(request, special); });
     std::atomic<size_t> next = 0;
     const auto work = [&] {
       for (size_t j = next++; j < looks.size(); j = next++) looks[j]();
@@ -87,33 +90,71 @@ void ShapeCheck::quality(const ImageDiff& diff) {
     auto beside = std::async(options_.jobs > 1 ? std::launch::async : std::launch::deferred, work);
     work();
     beside.get();
+    if (cross) cross_check(*cross, k, position, *cones);
     for (std::vector<Finding>* found : {&rounding, &special})
       std::move(found->begin(), found->end(), std::back_inserter(verdict_.findings));
   }
 }
 
+std::array<Draw, 2> ShapeCheck::cross_draws() {
+  return {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, 0.25, 1, 1, 1}};
+}
+
+// What a cross-check needs of one input, as parts that may run side by side: the longer replay
+// first; replays of large buffers one after the other.
+ShapeCheck::CrossRun ShapeCheck::cross_run(size_t k, int64_t position, const Cones& cones,
+                                           const Draw& draw) {
+  constexpr uint64_t kLarge = uint64_t{128} << 20;
+  CrossRun run;
+  run.values = std::make_shared<CrossValues>(Experiment(symbols_, options_.seed + 41));
+  const auto v = run.values;
+  v->input.set_all(draw);
+  uint64_t bytes = 0;
+  for (const Side* side : {&candidate_, &reference_})
+    for (const program::Buffer& b : side->program->buffers) bytes += b.bytes;
+  const auto real = [this, v, k, position, &cones](bool reference) {
+    if (reference)
+      v->reference = replay_real(reference_, cones.r_plan, pairs_[k].reference, position, v->input);
+    else
+      v->candidate = replay_real(candidate_, cones.c_plan, pairs_[k].candidate, position, v->input);
+  };
+  const bool longer = cones.r_plan.warp_instructions > cones.c_plan.warp_instructions;
+  if (!dual_) {
+    run.parts.push_back([=] { real(false); });
+  } else if (bytes > kLarge) {
+    run.parts.push_back([=] { real(false), real(true); });
+  } else {
+    run.parts.push_back([=] { real(longer); });
+    run.parts.push_back([=] { real(!longer); });
+  }
+  run.parts.push_back([this, v, k, position, &cones] {
+    v->exact =
+        exact_value(reference_, cones.r_plan, pairs_[k].reference, position, v->input, *snapper_);
+  });
+  return run;
+}
+
 // A proved location on one random input of the domain: the real build, run concretely, must agree
 // with the exact value of the reference up to rounding. If not, nothing is proved.
-void ShapeCheck::cross_check(const Plan& c_plan, const Plan& r_plan, size_t k, int64_t position) {
-  if (!options_.cross_check) return;
-  for (const Draw& draw :
-       {Draw{Draw::Kind::Uniform, -1, 1, 1, 1}, Draw{Draw::Kind::Uniform, 0.25, 1, 1, 1}}) {
-    Experiment e(symbols_, options_.seed + 41);
-    e.set_all(draw);
-    const ExactValue r =
-        exact_value(reference_, r_plan, pairs_[k].reference, position, e, *snapper_);
+void ShapeCheck::cross_check(const CrossRun& first, size_t k, int64_t position,
+                             const Cones& cones) {
+  CrossRun run = first;
+  for (size_t n = 0; n < cross_draws().size(); ++n) {
+    if (n > 0) {
+      run = cross_run(k, position, cones, cross_draws()[n]);
+      for (const auto& part : run.parts) part();
+    }
+    const ExactValue& r = run.values->exact;
     if (r.undef || r.undefined != 0 || !std::isfinite(r.v)) continue;
-    cross_check_build(candidate_, c_plan, pairs_[k].candidate, k, position, e, r);
-    if (dual_) cross_check_build(reference_, r_plan, pairs_[k].reference, k, position, e, r);
+    cross_check_build(candidate_, run.values->candidate, k, position, r);
+    if (dual_) cross_check_build(reference_, run.values->reference, k, position, r);
     return;
   }
 }
 
-void ShapeCheck::cross_check_build(Side& side, const Plan& plan, const program::TensorView& view,
-                                   size_t k, int64_t position, const Experiment& e,
-                                   const ExactValue& exact) {
+void ShapeCheck::cross_check_build(const Side& side, const Replayed& real, size_t k,
+                                   int64_t position, const ExactValue& exact) {
   const bool reference = &side == &reference_;
-  const Replayed real = replay_real(side, plan, view, position, e);
   if (!real.value) {
     verdict_.findings.push_back({"note",
                                  Severity::Info,
