@@ -396,7 +396,25 @@ void BitMemory::atomic(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a,
   }
 }
 
+// A word of global memory into a word, by one lane: what kernels that one thread runs do most.
+bool BitMemory::load_word(Warp& w, const MicroOp& op, uint32_t mask) {
+  if ((mask & (mask - 1)) != 0 || observer_ || op.kind != OpKind::Ld || op.vec != 1 ||
+      (op.space != Space::Global && op.space != Space::Generic) || bytes(op.type) != 4 ||
+      !op.num_src || !op.src[0] || !op.wide_src)
+    return false;
+  const auto l = static_cast<uint32_t>(std::countr_zero(mask));
+  const uint64_t at = w.reg64(op.src[0])[l] + static_cast<uint64_t>(op.imm);
+  const Device::Area* area = device_.find(at);
+  const RegRef d = k_.vecs[op.vecs];
+  if (!area || !area->data || (at & 3) != 0 || at - area->base + 4 > area->bytes || !d ||
+      k_.regs[d.id].file != RegFile::Word || bits(k_.regs[d.id].type) != 32)
+    return false;
+  std::memcpy(w.reg(d) + l, area->data + (at - area->base), 4);
+  return true;
+}
+
 void BitMemory::memory(Cta& cta, Warp& w, const MicroOp& op, uint32_t mask, bool all) {
+  if (load_word(w, op, mask)) return;
   if (op.kind == OpKind::Clock) {
     uint64_t v[32];
     std::fill_n(v, 32, stats_->warp_instructions);

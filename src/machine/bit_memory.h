@@ -58,6 +58,7 @@ class BitMemory {
   bool store_fast(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a);
   uint8_t* lane_pointer(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t l,
                         bool store, uint32_t* step);
+  bool load_word(Warp& w, const MicroOp& op, uint32_t mask);
   bool load_lane(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t l);
   bool store_lane(Cta& cta, Warp& w, const MicroOp& op, const LaneAddrs& a, uint32_t l);
   uint8_t* block_pointer(Cta& cta, const LaneAddrs& a, uint64_t first, uint64_t bytes, bool store);

@@ -65,7 +65,6 @@ TraceBuilder::TraceBuilder() {
   trace.ops.push_back({});
   op_type_.push_back(Ty::None);
   trace.nodes.push_back({});
-  recent_inputs_.resize(1024);
 }
 
 uint32_t TraceBuilder::intern(const Op& op) {
@@ -301,23 +300,27 @@ NodeId TraceBuilder::input(InputPayload in) {
   return new_input(std::move(in));
 }
 
-NodeId TraceBuilder::new_input(uint32_t stream, int64_t first) {
-  if (trace.inputs.size() > recent_inputs_.size() && recent_inputs_.size() < kMostRecentInputs) {
-    std::vector<RecentInput> old(8 * recent_inputs_.size());
-    old.swap(recent_inputs_);
-    for (const RecentInput& r : old)
-      if (r.node >= first_recent_) recent_inputs_[recent_place(r.stream, r.first)] = r;
-  }
-  const InputStream& s = streams_[stream].what;
+NodeId TraceBuilder::new_input(const InputStream& s, int64_t first) {
   InputPayload in;
   in.buffer = s.buffer;
   in.version = s.version;
   in.type = s.type;
   in.first = first;
   in.stride = s.stride;
-  const NodeId node = new_input(std::move(in));
-  recent_inputs_[recent_place(stream, first)] = {first, node, stream};
-  return node;
+  return new_input(std::move(in));
+}
+
+void TraceBuilder::turn_to_page(uint32_t stream, int64_t page) {
+  if (pages_.size() >= kMostPages) {
+    pages_.clear();
+    page_index_.clear();
+    for (Stream& s : streams_) s.page_number = kNoPage;
+  }
+  const auto [it, fresh] =
+      page_index_.try_emplace({static_cast<uint64_t>(page), stream, 0}, pages_.size());
+  if (fresh) pages_.emplace_back();
+  streams_[stream].page_number = page;
+  streams_[stream].page = it->second;
 }
 
 NodeId TraceBuilder::new_input(InputPayload in) {
@@ -329,6 +332,7 @@ NodeId TraceBuilder::new_input(InputPayload in) {
     o.type = t;
     op = intern(o);
   }
+  make_room(trace.inputs);
   trace.inputs.push_back(std::move(in));
   return raw(op, static_cast<NodeId>(trace.inputs.size() - 1));
 }
@@ -341,7 +345,7 @@ uint32_t TraceBuilder::stream(const InputStream& s) {
   const auto [it, fresh] =
       stream_index_.try_emplace({buffer << 8 | static_cast<uint64_t>(s.type), s.version, stride},
                                 static_cast<uint32_t>(streams_.size()));
-  if (fresh) streams_.push_back({s, (buffer << 40) + stride * 0x9e3779b97f4a7c15u});
+  if (fresh) streams_.push_back({.what = s});
   return recent = it->second;
 }
 

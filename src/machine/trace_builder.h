@@ -30,6 +30,7 @@ class TraceBuilder {
   // `op` comes from intern; no peephole rule.
   NodeId raw(uint32_t op, NodeId a, NodeId b = kNoNode, NodeId c = kNoNode) {
     auto id = static_cast<NodeId>(trace.nodes.size());
+    make_room(trace.nodes);
     trace.nodes.push_back({op, a, b, c});
     return id;
   }
@@ -50,8 +51,7 @@ class TraceBuilder {
   // type.
   NodeId gather(const std::array<NodeId, kLanes>& node, const LaneMap& lane);
   NodeId input(InputPayload in);
-  // Lane l: element first + l * stride of a buffer. One element of one stream is one node while the
-  // table holds it.
+  // Lane l: element first + l * stride of a buffer.
   struct InputStream {
     int buffer = -1;
     uint32_t version = 0;
@@ -61,10 +61,12 @@ class TraceBuilder {
   };
   uint32_t stream(const InputStream& s);
   NodeId input(uint32_t stream, int64_t first) {
-    const RecentInput& known = recent_inputs_[recent_place(stream, first)];
-    if (known.node >= first_recent_ && known.stream == stream && known.first == first)
-      return known.node;
-    return new_input(stream, first);
+    Stream& s = streams_[stream];
+    const InputPlace at = place_of(s.what, first);
+    if (s.page_number != at.page) turn_to_page(stream, at.page);
+    NodeId& known = pages_[s.page][at.slot];
+    if (known < first_recent_) known = new_input(s.what, first);
+    return known;
   }
   void forget_inputs();  // later loads make nodes of their own
   NodeId lookup(const LookupPayload& in);
@@ -99,28 +101,35 @@ class TraceBuilder {
   std::unordered_map<std::array<uint64_t, 3>, NodeId, Hash> unary_;  // conversions, halves, not
   std::unordered_map<std::array<uint64_t, 3>, std::vector<uint32_t>, Hash> perms_;
   std::array<uint32_t, 64> recent_perms_{};
-  // Loads of one element by many instructions are one node while the table holds it.
-  static constexpr size_t kMostRecentInputs = 1 << 18;
-  NodeId new_input(InputPayload in);
-  NodeId new_input(uint32_t stream, int64_t first);
-  // Neighbours in a buffer are neighbours in the table: the low bits are those of the place.
-  size_t recent_place(uint32_t stream, int64_t first) const {
-    const auto e = static_cast<uint64_t>(first);
-    const uint64_t group = (e >> 6) + streams_[stream].salt;
-    const uint64_t h = (group ^ group >> 29) * 0xbf58476d1ce4e5b9u;
-    return ((h ^ h >> 32) * 64 + (e & 63)) & (recent_inputs_.size() - 1);
+  // Loads of one element by many instructions are one node while its page is kept. A page has 64
+  // neighbours, or, of streams with a stride, 64 rows of 32 that begin at one place.
+  static constexpr size_t kMostPages = 1 << 15;
+  struct InputPlace {
+    int64_t page;
+    size_t slot;
+  };
+  static InputPlace place_of(const InputStream& s, int64_t first) {
+    if (s.stride == 0) return {first >> 6, static_cast<size_t>(first & 63)};
+    return {(first >> 11) * 32 + (first & 31), static_cast<size_t>((first >> 5) & 63)};
   }
-  struct RecentInput {
-    int64_t first = 0;
-    NodeId node = kNoNode;
-    uint32_t stream = 0;
-  };
-  struct SaltedStream {
+  void turn_to_page(uint32_t stream, int64_t page);
+  // Memory that is not used costs nothing, copies into ever larger blocks do.
+  template <class T>
+  static void make_room(std::vector<T>& v) {
+    const size_t n = v.size();
+    if (n == v.capacity() && n >= 4096 && n < (1 << 19)) v.reserve(8 * n);
+  }
+  NodeId new_input(InputPayload in);
+  NodeId new_input(const InputStream& s, int64_t first);
+  struct Stream {
     InputStream what;
-    uint64_t salt;
+    int64_t page_number = kNoPage;  // the page at hand
+    size_t page = 0;                // its place in pages_
   };
-  std::vector<RecentInput> recent_inputs_;  // a power of two
-  std::vector<SaltedStream> streams_;
+  static constexpr int64_t kNoPage = INT64_MIN;  // no element has it
+  std::vector<Stream> streams_;
+  std::vector<std::array<NodeId, 64>> pages_;
+  std::unordered_map<std::array<uint64_t, 3>, size_t, Hash> page_index_;
   std::unordered_map<std::array<uint64_t, 3>, uint32_t, Hash> stream_index_;
   std::array<uint32_t, 16> recent_streams_{};
   NodeId first_recent_ = 1;  // earlier nodes are forgotten
