@@ -234,11 +234,14 @@ std::vector<double> boundaries_of(const Side& side, const Plan& plan) {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     if (plan.steps[s].launch) {
       const machine::Trace& t = *plan.steps[s].launch->trace;
+      const auto compares = [&](const machine::Op& op) {
+        return op.kind == machine::NodeKind::Apply && interesting(op.fn) && is_float(op.type);
+      };
+      if (std::none_of(t.ops.begin(), t.ops.end(), compares)) continue;
       for (const machine::NodeId id : plan.steps[s].launch->marks.live) {
         if (found.size() >= 64) break;
         const auto& op = t.ops[t.nodes[id].op];
-        if (op.kind != machine::NodeKind::Apply || !interesting(op.fn) || !is_float(op.type))
-          continue;
+        if (!compares(op)) continue;
         for (machine::NodeId arg : {t.nodes[id].a, t.nodes[id].b})
           if (t.ops[t.nodes[arg].op].kind == machine::NodeKind::ConstAll)
             note(ieee_to_double(op.type, t.constants[t.nodes[arg].a]));

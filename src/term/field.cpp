@@ -151,6 +151,13 @@ double f_add(const Modulus& m, double a, double b) {
   const double s = a + b;
   return s >= m.p ? s - m.p : s;
 }
+ROW_CLONES void f_fma2(const Modulus& mv, const Modulus& me, double av, double bv, double cv,
+                       double ae, double be, double ce, double* v, double* e) {
+  const double x = mul1(mv.p, mv.inv, av, bv) + cv, y = mul1(me.p, me.inv, ae, be) + ce;
+  *v = x >= mv.p ? x - mv.p : x;
+  *e = y >= me.p ? y - me.p : y;
+}
+
 double f_sub(const Modulus& m, double a, double b) {
   const double s = a - b;
   return s < 0 ? s + m.p : s;

@@ -46,6 +46,9 @@ double f_add(const Modulus& m, double a, double b);
 double f_sub(const Modulus& m, double a, double b);
 double f_neg(const Modulus& m, double a);
 double f_mul(const Modulus& m, double a, double b);
+// a b + c by both moduli, in one call: v, e.
+void f_fma2(const Modulus& mv, const Modulus& me, double av, double bv, double cv, double ae,
+            double be, double ce, double* v, double* e);
 double f_inv(const Modulus& m, double a);
 double f_pow(const Modulus& m, double a, uint64_t e);
 double f_from_int(const Modulus& m, int64_t v);

@@ -305,8 +305,15 @@ void FieldDomain::set_undef(uint64_t tag, Row& out) const {
 void FieldDomain::symbol(uint64_t symbol, Ty type, const int64_t* elements, uint32_t mask,
                          Row& out) {
   clear_marks(out);
-  row_symbol(symbol * 0x9e3779b97f4a7c15ULL, salt_v_, salt_e_, elements, out.v,
-             with_exp_ ? out.e : nullptr, mask);
+  const uint64_t number = symbol * 0x9e3779b97f4a7c15ULL;
+  if ((mask & (mask - 1)) == 0 && mask != 0) {
+    const int l = __builtin_ctz(mask);
+    const uint64_t h = mix64(static_cast<uint64_t>(elements[l]) + number);
+    out.v[l] = to_element(mix64(h ^ salt_v_));
+    if (with_exp_) out.e[l] = to_element(mix64(h ^ salt_e_));
+  } else {
+    row_symbol(number, salt_v_, salt_e_, elements, out.v, with_exp_ ? out.e : nullptr, mask);
+  }
   if (is_float(type)) return;
   auto range = int_ranges_.find(symbol);
   if (range == int_ranges_.end()) return;

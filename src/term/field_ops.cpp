@@ -768,6 +768,13 @@ bool FieldDomain::apply_lane(Fn fn, const Mods& mods, const Lane* args, Row& out
       if (with_exp_) e = f_sub(q, ae, be);
       break;
     default:
+      if (fn == Fn::Fma && with_exp_ && (taint & 1) == 0) {
+        const Row& c = *args[2].row;
+        const int lc = args[2].lane;
+        f_fma2(p, q, av, bv, c.v[lc], ae, be, c.e[lc], &v, &e);
+        taint |= c.taint >> lc;
+        break;
+      }
       v = f_mul(p, av, bv);
       if (with_exp_) e = (taint & 1) != 0 ? e_hash(v) : f_mul(q, ae, be);
       if (fn == Fn::Mul) break;

@@ -25,7 +25,12 @@ double literal(Ty type, uint64_t bits) {
   return static_cast<double>(static_cast<int64_t>(bits << (64 - width)) >> (64 - width));
 }
 
+bool unbounded(Cell a) { return a.lo == -INFINITY && a.hi == INFINITY; }
+bool only_zero(Cell a) { return a.lo == 0 && a.hi == 0; }
+
 Cell product(Cell a, Cell b) {
+  if (unbounded(a) && !only_zero(b)) return a;
+  if (unbounded(b) && !only_zero(a)) return b;
   double lo = INFINITY, hi = -INFINITY;
   for (double x : {a.lo, a.hi})
     for (double y : {b.lo, b.hi}) {
