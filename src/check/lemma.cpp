@@ -22,6 +22,7 @@ namespace {
 // Warp instructions and rows of nests: of the first look at a pair of tensors, of a lemma that is
 // evaluated at all of its elements, and of one that is evaluated at samples or representatives.
 constexpr uint64_t kLook = 4'000'000;
+constexpr int64_t kPart = int64_t{1} << 22;  // elements compared at once: their images in memory
 constexpr uint64_t kAll = 4'000'000;
 constexpr uint64_t kSome = 20'000'000;
 constexpr uint64_t kSymbol = uint64_t{0x1e33a} << 40;
@@ -325,12 +326,13 @@ class Finder {
   // All elements, some after the others, so that the traces of few CTAs are in memory at once.
   bool in_parts(const Intermediate& c, const Intermediate& r, LemmaClaim& claim) {
     const int64_t n = c.view.numel();
-    for (int64_t size = n / 2, from = 0; from < n;) {
+    const int64_t most = std::min(n / 2, kPart), least = most / 32;
+    for (int64_t size = most, from = 0; from < n;) {
       const auto start = Clock::now();
       Positions part(static_cast<size_t>(std::min(size, n - from)));
       std::iota(part.begin(), part.end(), from);
       auto seen = compare(c, r, part, kAll);
-      if (!seen && seen.error().kind == DiagKind::Limit && from == 0 && size > n / 64) {
+      if (!seen && seen.error().kind == DiagKind::Limit && from == 0 && size > least) {
         size = (size + 1) / 2;
         continue;
       }
