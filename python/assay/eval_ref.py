@@ -87,8 +87,8 @@ def _call(
     computed: dict[str, torch.Tensor],
 ) -> Any:
     """forward, or what module_fn returns inside it if the reference has one."""
-    function = reference.get("module_fn")
-    if not callable(function):
+    function = reference.functional("module_fn")
+    if function is None:
         return model(*inputs)
     results = []
 
@@ -98,7 +98,7 @@ def _call(
         results.append(ref.call_bound(function, bound))
         return results[-1]
 
-    keywords = ref.replace_function(reference, model, function, "module_fn", wrapper)
+    keywords = ref.replace_function(reference, model, function, function.__name__, wrapper)
     out = model(*inputs, **keywords)
     return results[0] if len(results) == 1 else out
 

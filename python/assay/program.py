@@ -94,6 +94,7 @@ class Builder:
     changed: list[tuple[str, int | float]] = field(default_factory=list)
     input_floats: dict[int, float] = field(default_factory=dict)  # of get_inputs(), by position
     form: str = "module"
+    function: str = "module_fn"
     modules: list[Json] = field(default_factory=list)
     scalars: list[Json] = field(default_factory=list)
     # Steps that what follows is not ordered behind: work on streams that nothing has waited for.
@@ -252,6 +253,7 @@ class Builder:
             "schema": SCHEMA,
             "name": self.name,
             "form": self.form,
+            "function": self.function,
             "buffers": [b.json() for b in self.buffers],
             "arguments": self.arguments,
             "steps": self.steps,

@@ -44,6 +44,24 @@ class Reference:
     def get(self, name: str) -> Any:
         return getattr(self.module, name, None)
 
+    def functional(self, name: str) -> Callable[..., Any] | None:
+        """The function of that name beside Model; in place of module_fn also the one that forward
+        takes as the default of a parameter."""
+        function = self.get(name)
+        if callable(function):
+            return function
+        forward = getattr(self.get("Model"), "forward", None)
+        if name != "module_fn" or forward is None:
+            return None
+        for parameter in inspect.signature(forward).parameters.values():
+            default = parameter.default
+            own = isinstance(default, types.FunctionType) and (
+                default.__module__ == self.module.__name__
+            )
+            if own and self.get(default.__name__) is default:
+                return default
+        return None
+
 
 def last_lines(error: BaseException, path: Path) -> str:
     """The exception and the innermost frame of ref.py that raised it."""

@@ -248,10 +248,10 @@ class Tracer:
 
     def _hook(self, call: _Call) -> dict[str, Any]:
         """Puts a recording wrapper in the place of module_fn."""
-        name = self.options.function
-        function = self.reference.get(name)
-        if not callable(function):
+        function = self.reference.functional(self.options.function)
+        if function is None:
             return {}
+        name = self.builder.function = function.__name__
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             call.count += 1

@@ -217,6 +217,7 @@ Sides describe_sides(const Pair& pair, const CheckRequest& request) {
   sides.arguments = arguments_of(pair);
   sides.functional =
       reference.form == "functional" && sides.arguments.size() == reference.arguments.size();
+  sides.function = reference.function;
   sides.entry = request.entry;
   sides.eval = request.eval;
   return sides;

@@ -113,6 +113,7 @@ struct Timing {
 // What a witness script needs beside the witness (report/scripts.h).
 struct Sides {
   std::vector<program::Argument> arguments;  // what the candidate takes, at the given shape
+  std::string function;                      // its name
   bool functional = false;                   // the reference's module_fn takes the same
   std::string entry;
   bool eval = false;

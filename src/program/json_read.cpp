@@ -381,6 +381,7 @@ class Reader {
     list(j, "unjoined", p.unjoined, [&](const Json& v) { return to_int<int>(v, "unjoined"); });
     list(j, "notes", p.notes, [&](const Json& v) { return note(v); });
     p.form = string_or_empty(j, "form");
+    p.function = string_or_empty(j, "function");
     list(j, "init_args", p.init_args, [&](const Json& v) { return argument(v); });
     list(j, "changed", p.changed, [&](const Json& v) {
       std::optional<Change> change = decode_change(v);

@@ -89,6 +89,7 @@ class Writer {
     if (!p.unjoined.empty()) j["unjoined"] = p.unjoined;
     j["notes"] = list(p.notes, note);
     if (!p.form.empty()) j["form"] = p.form;
+    if (!p.function.empty()) j["function"] = p.function;
     if (!p.init_args.empty()) j["init_args"] = list(p.init_args, argument);
     if (!p.changed.empty()) j["changed"] = encode_changes(p.changed);
     return j;

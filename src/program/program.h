@@ -190,6 +190,7 @@ struct Program {
   // "module" (inputs of Model.forward, then parameters and states in state_dict order, which a
   // candidate may take or not).
   std::string form;
+  std::string function;             // its name beside Model where form is "functional"
   std::vector<Argument> init_args;  // get_init_inputs(), Python scalars alone
   std::vector<Change> changed;      // what was altered in ref.py
 };

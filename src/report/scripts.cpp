@@ -54,6 +54,7 @@ void add_scripts(check::Verdict& verdict) {
   script.candidate_path = fs::absolute(verdict.candidate).string();
   script.arguments = verdict.sides.arguments;
   script.functional = verdict.sides.functional;
+  if (!verdict.sides.function.empty()) script.function = verdict.sides.function;
   script.entry = verdict.sides.entry;
   for (check::ShapeResult& shape : verdict.shapes) {
     for (check::LocationResult& result : shape.results) {

@@ -238,6 +238,37 @@ def test_functional_dictionaries_and_states(tmp_path: Path) -> None:
     assert len(program["mutated"]) == 2
 
 
+def test_functional_under_another_name(tmp_path: Path) -> None:
+    text = """
+import torch
+from torch.nn.functional import relu
+
+
+def forward_fn(x, w, eps: float = 1e-5):
+    return relu(x) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(8))
+
+    def forward(self, x, act=relu, fn=forward_fn):
+        return fn(x, self.w)
+
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+"""
+    program = export_text(tmp_path, text)[1]["programs"][0]
+    assert (program["form"], program["function"]) == ("functional", "forward_fn")
+    got = [(a["name"], a["source"], a["value"]) for a in program["arguments"]]
+    assert [g[:2] for g in got] == [("x", "input:0"), ("w", "parameter:w"), ("eps", "scalar")]
+    assert got[2][2] == 1e-5
+    code, plain = export_text(tmp_path, text.replace("fn=forward_fn", "fn=relu"))
+    assert code != 0 or plain["programs"][0]["form"] == "module"
+
+
 def test_functional_arguments_that_forward_computes(tmp_path: Path) -> None:
     text = REFERENCES["functional_computed"]
     program = export_text(tmp_path, text)[1]["programs"][0]
