@@ -1,10 +1,11 @@
 #include "check/prove.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <future>
 #include <optional>
-#include <set>
+#include <unordered_set>
 
 #include "term/interval_domain.h"
 
@@ -24,18 +25,25 @@ void set_ranges(FieldDomain& domain, const Side& side) {
   }
 }
 
+struct NeedHash {
+  size_t operator()(const std::pair<int, double>& need) const {
+    return term::mix64(std::bit_cast<uint64_t>(need.second) ^ static_cast<uint64_t>(need.first));
+  }
+};
+using Needs = std::unordered_set<std::pair<int, double>, NeedHash>;
+
 // Does the reference already need what the candidate needs?
 std::vector<Obligation> missing(const std::vector<Obligation>& c, const std::vector<Obligation>& r,
                                 double p) {
   using Kind = Obligation::Kind;
-  std::set<std::pair<int, double>> have;
+  Needs have;
   auto even = [&](double image) { return std::min(image, p - image); };
   for (const Obligation& o : r) {
     have.insert({static_cast<int>(o.kind), o.image});
     have.insert({10 + static_cast<int>(o.kind), even(o.image)});
   }
   std::vector<Obligation> out;
-  std::set<std::pair<int, double>> seen;
+  Needs seen;
   for (const Obligation& o : c) {
     bool ok = have.count({static_cast<int>(o.kind), o.image}) != 0;
     if (o.kind == Kind::NonZero)
@@ -114,7 +122,8 @@ bool run_trial(const Comparison& in, const term::Snapper& snapper, int trial, ui
       domain.error_bound(
           std::max(1.0, static_cast<double>(in.c_plan.live_nodes + in.r_plan.live_nodes)) * 64) *
           static_cast<double>(1 + domain.agreements) +
-      static_cast<double>(domain.rational_laws) * 0x1p-29;
+      static_cast<double>(domain.rational_laws) * 0x1p-29 +
+      static_cast<double>(domain.ratios_tried) * 0x1p-35;
   return true;
 }
 

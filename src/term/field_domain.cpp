@@ -28,7 +28,7 @@ FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
       salt_e_(mix64(seed_ ^ 0x2222)),
       with_exp_(settings.with_exp),
       log_laws_(settings.log_laws),
-      facts_(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444)) {
+      facts_(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444), primes_.p) {
   auto draw = [&](uint64_t k) { return to_element(mix64(seed_ ^ (0x9000 + k))); };
   ln2_p_ = draw(1), ln2_q_ = draw(2), ln10_p_ = draw(3), ln10_q_ = draw(4);
   sqrt_pi_p_ = draw(5), sqrt_pi_q_ = draw(6);
@@ -66,7 +66,7 @@ bool FieldDomain::forget_facts(const std::vector<double>& live) {
   if (live.empty()) {
     facts_.truncate(*kept_);
   } else {
-    Facts of_live(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444));
+    Facts of_live(mix64(seed_ ^ 0x3333), mix64(seed_ ^ 0x4444), primes_.p);
     for (const double image : live) copy_facts(facts_, image, of_live);
     facts_.truncate(*kept_);
     for (const double image : live) copy_facts(of_live, image, facts_);

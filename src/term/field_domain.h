@@ -128,6 +128,7 @@ class FieldDomain {
   uint64_t unknown_scatters = 0;   // stores at an index of unknown form
   uint64_t agreements = 0;         // lanes in which agree() found one image
   uint64_t rational_laws = 0;      // selections merged because a slope was a small rational
+  uint64_t ratios_tried = 0;       // comparisons with multiples of what is not negative
   uint64_t divisions_by_zero = 0;  // draw again
   std::vector<Obligation> obligations;
   std::vector<std::string> folds;  // guards folded, for the list of snaps
@@ -138,6 +139,9 @@ class FieldDomain {
   // Not for needs that a choice may guard (where(x != 0, 1 / x, 0) is defined at 0).
   void assume(const std::vector<Obligation>& needs);
   uint64_t assumptions_used = 0;
+  // Lanes that are sums of squares: the larger of such a value, or of a small positive rational
+  // multiple, and 0 is the value.
+  void note_nonnegative(const Row& row, uint32_t mask);
 
   // The image is num / den, both below 2^bits. A random image passes with odds below 2^(2 bits -
   // 49).
@@ -221,6 +225,8 @@ class FieldDomain {
   Pair extremum1(bool is_max, Pair a, Pair b);
   Pair extremum_again(bool is_max, Pair a, Pair b);
   Pair join_leaves(bool is_max, const std::vector<Pair>& leaves);
+  Pair set_pair(MaxSets& sets, double image);
+  bool is_nonnegative(double image);
   Pair force(uint32_t node);
   void force_lanes(Row& row, uint32_t mask);
   void type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask);
@@ -259,6 +265,9 @@ class FieldDomain {
   bool with_exp_, log_laws_;
   bool have_logs_ = false, have_roots_ = false;
   std::unordered_set<double> nonzero_, positive_;  // assumed; of x and -x the smaller image
+  std::unordered_set<double> nonnegative_;         // noted
+  std::vector<double> nonnegative_inverses_;       // of the first few
+  std::unordered_map<double, bool> multiples_;     // images compared with these
   double ln2_p_, ln2_q_, ln10_p_, ln10_q_, sqrt_pi_p_, sqrt_pi_q_;
   double neg_max_f32_, neg_max_f64_, neg_max_f16_;
   Ty op_type_ = Ty::F64;  // of the operation at hand
@@ -299,7 +308,8 @@ class FieldDomain {
   };
   // What is known about images beyond the images themselves.
   struct Facts {
-    Facts(uint64_t max_salt, uint64_t min_salt) : maxes(max_salt), mins(min_salt) {}
+    Facts(uint64_t max_salt, uint64_t min_salt, const Modulus& p)
+        : maxes(max_salt, p), mins(min_salt, p) {}
     std::unordered_map<uint64_t, Pair> extrema;  // of lazy nodes by their leaves
     MaxSets maxes, mins, args{0x6a26};
     ImageMap<Pair> literals;      // by type and bits

@@ -40,6 +40,30 @@ bool FieldDomain::is_lowest(double image) const {
          (op_type_ == Ty::F16 && image == neg_max_f16_);
 }
 
+void FieldDomain::note_nonnegative(const Row& row, uint32_t mask) {
+  constexpr size_t kFew = 512, kMost = size_t{1} << 20;
+  for_lanes(mask & ~row.marked(), [&](int l) {
+    const double v = row.v[l];
+    if (v == 0 || nonnegative_.size() >= kMost || !nonnegative_.insert(v).second) return;
+    if (nonnegative_inverses_.size() < kFew) nonnegative_inverses_.push_back(f_inv(primes_.p, v));
+  });
+}
+
+bool FieldDomain::is_nonnegative(double image) {
+  constexpr uint64_t kMostRatios = 1 << 18;
+  if (nonnegative_.empty()) return false;
+  if (nonnegative_.count(image) != 0) return true;
+  if (const auto known = multiples_.find(image); known != multiples_.end()) return known->second;
+  bool found = false;
+  for (const double inverse : nonnegative_inverses_) {
+    if (found || ++ratios_tried > kMostRatios) break;
+    int64_t num = 0, den = 1;
+    found = rational(f_mul(primes_.p, image, inverse), 7, &num, &den) && num > 0 && den > 0;
+  }
+  if (ratios_tried <= kMostRatios) multiples_[image] = found;
+  return found;
+}
+
 // One lane of max (min). Two values: b + relu(a - b), which is symmetric and moves with a shift;
 // more: a set. Constants in a set are reduced to one; clamps are brought to min(max(x, lo), hi).
 FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
@@ -60,6 +84,7 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
   if (ca || cb) {
     // b is the constant.
     if (is_lowest(is_max ? b.v : f_neg(primes_.p, b.v))) return a;
+    if (kb == 0 && is_nonnegative(a.v)) return is_max ? a : b;
     for (bool dual : {false, true}) {
       MaxSets& s = dual ? duals : sets;
       if (!s.is_set(a.v)) continue;
@@ -107,7 +132,20 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
     facts_.exponents[two.v] = two.e;
     return two;
   }
-  return pair_of(joined);
+  return set_pair(sets, joined);
+}
+
+// The e image of a small set moves with its leaves as its v image does.
+FieldDomain::Pair FieldDomain::set_pair(MaxSets& sets, double image) {
+  if (!with_exp_ || facts_.exponents.find(image) != nullptr) return pair_of(image);
+  const std::vector<double> leaves = sets.leaves(image);
+  if (leaves.size() < 3) return pair_of(image);
+  std::vector<double> exponents;
+  for (const double leaf : leaves) exponents.push_back(pair_of(leaf).e);
+  const double hash = f_sub(primes_.p, image, MaxSets::mean(primes_.p, leaves));
+  const double e = f_add(primes_.q, MaxSets::mean(primes_.q, exponents), e_hash(hash));
+  facts_.exponents[image] = e;
+  return {image, e};
 }
 
 // A selection of values and one of their indices ask for the same extremum, a row apart.
@@ -175,7 +213,8 @@ FieldDomain::Pair FieldDomain::join_leaves(bool is_max, const std::vector<Pair>&
     for (const Pair& p : leaves)
       if (facts_.exponents.find(p.v) == nullptr) facts_.exponents[p.v] = p.e;
   }
-  return pair_of((is_max ? facts_.maxes : facts_.mins).join_all(images));
+  MaxSets& sets = is_max ? facts_.maxes : facts_.mins;
+  return set_pair(sets, sets.join_all(images));
 }
 
 void FieldDomain::release_lazy() { lazy_.resize(1); }

@@ -74,9 +74,26 @@ double MaxSets::join_all(const std::vector<double>& images) {
   return add(sum, unlisted + leaves.size(), unlisted == 0 ? leaves.data() : nullptr);
 }
 
+double MaxSets::mean(const Modulus& modulus, const std::vector<double>& leaves) {
+  double sum = 0;
+  for (double leaf : leaves) sum = f_add(modulus, sum, leaf);
+  return f_mul(modulus, sum,
+               f_inv(modulus, f_from_int(modulus, static_cast<int64_t>(leaves.size()))));
+}
+
+// A pair has a closed form that moves, see FieldDomain::extremum1.
+double MaxSets::name(uint64_t sum, size_t count, const double* leaves) const {
+  if (!modulus_ || leaves == nullptr || count < 3 || count > kKept)
+    return to_element(mix64(sum ^ (salt_ * 3)));
+  const double centre = mean(*modulus_, {leaves, leaves + count});
+  uint64_t moved = 0;
+  for (size_t k = 0; k < count; ++k) moved += hash(f_sub(*modulus_, leaves[k], centre));
+  return f_add(*modulus_, centre, to_element(mix64(moved ^ (salt_ * 3))));
+}
+
 // The image of a set whose sum is known. Sets with leaves that are not listed have more than kKept.
 double MaxSets::add(uint64_t sum, size_t count, const double* leaves) {
-  const double image = to_element(mix64(sum ^ (salt_ * 3)));
+  const double image = name(sum, count, leaves);
   Set& set = sets_[image];
   if (set.count != 0) return set.image;
   set = {sum, image, static_cast<uint32_t>(std::min<size_t>(count, 0xffffffffu)),

@@ -2,9 +2,11 @@
 // Sets of images behind maxima and minima. The extremum over a chain or tree is the set of its
 // leaves; its image is a sum of hashes of the leaves, so a running maximum costs O(1) a step.
 // Leaves that occur twice are merged while a set is small (kKept leaves); beyond that a repetition
-// only costs a proof: equal sums still mean equal multisets.
+// only costs a proof: equal sums still mean equal multisets. The image of a small set moves with
+// its leaves: it is their mean plus a hash of their distances from it.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "term/image_map.h"
@@ -14,7 +16,9 @@ namespace assay::term {
 class MaxSets {
  public:
   static constexpr size_t kKept = 64;
-  explicit MaxSets(uint64_t salt) : salt_(salt) {}
+  // modulus: of the images; none: images of sets do not move with their leaves.
+  explicit MaxSets(uint64_t salt, std::optional<Modulus> modulus = {})
+      : salt_(salt), modulus_(modulus) {}
 
   // The image of the extremum of the sets or leaves behind images a and b.
   struct Joined {
@@ -28,6 +32,8 @@ class MaxSets {
   // The leaves of a set image ({image} itself if it is no set, or too large to know).
   std::vector<double> leaves(double image);
   bool is_set(double image) { return sets_.find(image) != nullptr; }
+  // The mean of some leaves.
+  static double mean(const Modulus& modulus, const std::vector<double>& leaves);
   // The set behind `image` is known as `other` from now on (the closed form of a pair).
   void alias(double image, double other);
   // The set behind `image` in other sets of the same salt.
@@ -49,9 +55,11 @@ class MaxSets {
     bool kept() const { return count <= kKept; }  // leaves_[first, first + count), ascending
   };
   double add(uint64_t sum, size_t count, const double* leaves);
+  double name(uint64_t sum, size_t count, const double* leaves) const;
   uint64_t hash(double leaf) const { return mix64(std::bit_cast<uint64_t>(leaf) ^ salt_); }
 
   uint64_t salt_;
+  std::optional<Modulus> modulus_;
   ImageMap<Set> sets_;  // by image, of a pair also by its closed form
   std::vector<double> leaves_;
 };

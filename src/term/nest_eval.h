@@ -106,7 +106,8 @@ class NestEval {
   Block block_;
   Values body_, post_;
   DeadlineCheck late_;
-  bool fused_ = false;  // the body's last product goes into the sum
+  bool fused_ = false;    // the body's last product goes into the sum
+  bool squares_ = false;  // that product is of a value with itself
 };
 
 template <class D>
@@ -164,6 +165,7 @@ void NestEval<D>::prepare(const NestShape& shape) {
   fused_ = D::kExact && nest.reduce == tensor::ReduceKind::Sum && last != nullptr &&
            last->kind == BodyNode::Kind::Apply && last->fn == Fn::Mul && is_float(last->type) &&
            !last->mods.sat && is_float(nest.acc_type);
+  squares_ = fused_ && last->arg[0] == last->arg[1];
   full_ = lanes_ = 0;
 }
 
@@ -535,6 +537,10 @@ void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
       D::copy_lane(neutral, __builtin_ctz(m), complete, __builtin_ctz(m));
     result = &complete;
   }
+  constexpr bool kNotes = requires(D & d) { d.note_nonnegative(value, started); };
+  std::vector<uint8_t> nonnegative(nest.post.size(), 0);
+  if constexpr (kNotes)
+    if (squares_) domain_.note_nonnegative(*result, b.mask);
   if (!nest.post.empty()) {
     std::vector<Row> reads(nest.post_reads.size());
     const Terms none((1 + kMaxRank) * kRow, 0);
@@ -559,6 +565,16 @@ void NestEval<D>::finish(Batch& b, const Row& value, uint32_t started) {
       } else if (node.kind == BodyNode::Kind::Apply) {
         domain_.apply(node.fn, node.type, node.mods, arg(node.arg[0]), arg(node.arg[1]),
                       arg(node.arg[2]), nullptr, post_.rows[k], b.mask);
+      }
+      if constexpr (kNotes) {
+        if (!squares_) continue;
+        const auto is = [&](int i) { return i >= 0 && nonnegative[static_cast<size_t>(i)] != 0; };
+        const bool product = node.kind == BodyNode::Kind::Apply && is_float(node.type) &&
+                             (node.fn == Fn::Mul || node.fn == Fn::Div) && is(node.arg[0]) &&
+                             is(node.arg[1]);
+        nonnegative[k] = (node.kind == BodyNode::Kind::Read && node.read == 0) ||
+                         (node.kind == BodyNode::Kind::Const && node.value > 0) || product;
+        if (product) domain_.note_nonnegative(post_.rows[k], b.mask);
       }
     }
     result = post_.at.back();

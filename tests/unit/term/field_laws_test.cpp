@@ -234,6 +234,38 @@ const std::vector<Law>& laws() {
       {"max moves with a shift", true,
        [](B& b) { return b.op(Fn::Max, add(b, X(b), Z(b)), add(b, Y(b), Z(b))); },
        [](B& b) { return add(b, Z(b), b.op(Fn::Max, X(b), Y(b))); }},
+      {"max of three moves with a shift", true,
+       [](B& b) { return b.op(Fn::Add, b.op(Fn::Max, b.op(Fn::Max, X(b), Y(b)), Z(b)), b.sym(7)); },
+       [](B& b) {
+         const Row w = b.sym(7), x = b.op(Fn::Add, X(b), w), y = b.op(Fn::Add, w, Y(b));
+         return b.op(Fn::Max, x, b.op(Fn::Max, b.op(Fn::Add, Z(b), w), y));
+       }},
+      {"exp of a min of three moves with a shift", true,
+       [](B& b) {
+         const Row m = b.op(Fn::Min, b.op(Fn::Min, X(b), Y(b)), Z(b));
+         return b.op(Fn::Mul, b.op(Fn::Exp, m), b.op(Fn::Exp, b.sym(7)));
+       },
+       [](B& b) {
+         const Row w = b.sym(7), x = b.op(Fn::Add, X(b), w), y = b.op(Fn::Add, w, Y(b));
+         return b.op(Fn::Exp, b.op(Fn::Min, x, b.op(Fn::Min, b.op(Fn::Add, Z(b), w), y)));
+       }},
+      {"max of three does not move with a shift of two", false,
+       [](B& b) { return b.op(Fn::Add, b.op(Fn::Max, b.op(Fn::Max, X(b), Y(b)), Z(b)), b.sym(7)); },
+       [](B& b) {
+         const Row w = b.sym(7), x = b.op(Fn::Add, X(b), w), y = b.op(Fn::Add, w, Y(b));
+         return b.op(Fn::Max, x, b.op(Fn::Max, Z(b), y));
+       }},
+      {"max of three is not min, moved", false,
+       [](B& b) { return b.op(Fn::Add, b.op(Fn::Max, b.op(Fn::Max, X(b), Y(b)), Z(b)), b.sym(7)); },
+       [](B& b) {
+         return b.op(Fn::Add, b.op(Fn::Min, b.op(Fn::Min, X(b), Y(b)), Z(b)), b.sym(7));
+       }},
+      {"max of three does not scale with a factor of unknown sign", false,
+       [](B& b) { return b.op(Fn::Mul, b.op(Fn::Max, b.op(Fn::Max, X(b), Y(b)), Z(b)), b.sym(7)); },
+       [](B& b) {
+         const Row w = b.sym(7), x = b.op(Fn::Mul, X(b), w), y = b.op(Fn::Mul, w, Y(b));
+         return b.op(Fn::Max, x, b.op(Fn::Max, b.op(Fn::Mul, Z(b), w), y));
+       }},
       {"max + min = sum", true,
        [](B& b) { return add(b, b.op(Fn::Max, X(b), Y(b)), b.op(Fn::Min, X(b), Y(b))); },
        [](B& b) { return add(b, X(b), Y(b)); }},
@@ -488,6 +520,24 @@ TEST(FieldDomain, IntegerOperationsOnConstantsAreExact) {
   EXPECT_EQ(fold(Fn::And, Ty::S32, -1, 0xff), value(0xff));
   EXPECT_EQ(fold(Fn::Shr, Ty::S64, -8, 1), value(-4));
   EXPECT_NE(fold(Fn::IRem, Ty::S64, 10, 0), value(0));
+}
+
+// A value noted as a sum of squares, and small positive multiples of it, are their maximum with 0.
+TEST(FieldDomain, SumsOfSquaresAreNotClampedAtZero) {
+  Builder b(3);
+  const Row x = b.sym(1), y = b.sym(2), zero = b.num(0);
+  const Row squares = b.op(Fn::Add, b.op(Fn::Mul, x, x), b.op(Fn::Mul, y, y));
+  const auto clamped = [&](const Row& r) { return b.cell(b.op(Fn::Max, r, zero)).v; };
+  EXPECT_NE(clamped(squares), b.cell(squares).v);
+  b.domain().note_nonnegative(squares, 1);
+  EXPECT_EQ(clamped(squares), b.cell(squares).v);
+  EXPECT_EQ(b.cell(b.op(Fn::Min, squares, zero)).v, 0);
+  const Row quarter = b.op(Fn::Mul, squares, b.num(0.25));
+  EXPECT_EQ(clamped(quarter), b.cell(quarter).v);
+  const Row negative = b.op(Fn::Mul, squares, b.num(-0.25));
+  EXPECT_NE(clamped(negative), b.cell(negative).v);
+  EXPECT_NE(clamped(x), b.cell(x).v);
+  EXPECT_NE(b.cell(b.op(Fn::Max, squares, b.num(1))).v, b.cell(squares).v);
 }
 
 // A row that was made before facts are forgotten may be a lazy extremum: it keeps its image.
