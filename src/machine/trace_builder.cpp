@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 
 namespace assay::machine {
 namespace {
@@ -481,13 +482,78 @@ NodeId TraceBuilder::half(NodeId n, bool high) {
     return convert(trace.nodes[n].a, part);
   }
   Fn fn = high ? Fn::UnpackHi : Fn::UnpackLo;
-  auto [it, fresh] = unary_.try_emplace({n, static_cast<uint64_t>(fn), 0}, kNoNode);
-  if (fresh) {
+  if (auto it = unary_.find({n, static_cast<uint64_t>(fn), 0}); it != unary_.end())
+    return it->second;
+  NodeId made = moved_half(n, high);
+  if (made == kNoNode) {
     Mods m;
     m.type2 = t;
-    it->second = apply(fn, part, m, 0, n);
+    made = apply(fn, part, m, 0, n);
   }
-  return it->second;
+  unary_[{n, static_cast<uint64_t>(fn), 0}] = made;
+  return made;
+}
+
+// Where a lane of a node that only moves lanes comes from.
+std::pair<NodeId, uint8_t> TraceBuilder::origin(NodeId n, uint8_t lane) const {
+  for (;;) {
+    const Node& x = trace.nodes[n];
+    switch (trace.ops[x.op].kind) {
+      case NodeKind::Bcast:
+        n = x.a, lane = static_cast<uint8_t>(x.b);
+        break;
+      case NodeKind::Perm:
+        n = x.a, lane = trace.perms[x.b][lane];
+        break;
+      case NodeKind::Blend:
+        n = (x.c >> lane & 1) != 0 ? x.a : x.b;
+        break;
+      case NodeKind::Gather: {
+        const GatherPayload& g = trace.gathers[x.a];
+        n = g.node[lane], lane = g.lane[lane];
+        break;
+      }
+      default:
+        return {n, lane};
+    }
+  }
+}
+
+// The half of words that were packed of floats before lanes moved: these floats, moved alike.
+NodeId TraceBuilder::moved_half(NodeId n, bool high) {
+  std::array<NodeId, kLanes> from;
+  LaneMap lane;
+  Ty type = Ty::None;
+  for (uint8_t l = 0; l < kLanes; ++l) {
+    std::tie(from[l], lane[l]) = origin(n, l);
+    uint64_t same = 0;
+    if (is_constant(from[l], &same) || is(from[l], NodeKind::ConstVec)) continue;
+    if (!is_fn(from[l], Fn::Pack)) return kNoNode;
+    const Node& pack = trace.nodes[from[l]];
+    const Ty mine = type_of(high ? pack.b : pack.a);
+    if (!is_float(mine) || (type != Ty::None && mine != type)) return kNoNode;
+    type = mine;
+  }
+  if (type == Ty::None) return kNoNode;
+  for (NodeId& source : from) source = convert(half(source, high), type);
+  return gather(from, lane);
+}
+
+// Halves of values whose lanes moved alike (a shuffle moves a double by halves): the values, moved.
+NodeId TraceBuilder::rejoined(NodeId lo, NodeId hi) {
+  std::array<NodeId, kLanes> from;
+  LaneMap lane;
+  for (uint8_t l = 0; l < kLanes; ++l) {
+    const auto [a, la] = origin(lo, l);
+    if (!is_fn(a, Fn::UnpackLo)) return kNoNode;
+    const auto [b, lb] = origin(hi, l);
+    const NodeId whole = trace.nodes[a].a;
+    if (la != lb || !is_fn(b, Fn::UnpackHi) || trace.nodes[b].a != whole) return kNoNode;
+    if (l > 0 && type_of(whole) != type_of(from[0])) return kNoNode;
+    from[l] = whole;
+    lane[l] = la;
+  }
+  return gather(from, lane);
 }
 
 NodeId TraceBuilder::pack(NodeId lo, NodeId hi, Ty want, uint32_t pc) {
@@ -499,6 +565,7 @@ NodeId TraceBuilder::pack(NodeId lo, NodeId hi, Ty want, uint32_t pc) {
   if (is_constant(lo, &a) && is_constant(hi, &b)) {
     return constant(want, a | b << bits(type_of(lo)));
   }
+  if (const NodeId whole = rejoined(lo, hi); whole != kNoNode) return whole;
   return apply(Fn::Pack, want, {}, pc, lo, hi);
 }
 

@@ -92,6 +92,9 @@ class TraceBuilder {
     }
   };
   uint32_t pattern(const LaneMap& from);
+  NodeId moved_half(NodeId n, bool high);
+  NodeId rejoined(NodeId lo, NodeId hi);
+  std::pair<NodeId, uint8_t> origin(NodeId n, uint8_t lane) const;
   NodeId make_minmax(NodeId cond, NodeId a, NodeId b, uint32_t pc);
 
   std::vector<Ty> op_type_;
