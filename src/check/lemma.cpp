@@ -196,12 +196,6 @@ class Finder {
     }
     return {};
   }
-  // No later nest of its step writes the buffer.
-  static bool is_result(Side& side, const Intermediate& place) {
-    for (const Point& w : writers_of(side, place.view.buffer))
-      if (w.step == place.at.step && w > place.at) return false;
-    return true;
-  }
   static LemmaClaim congruence(const Intermediate& c, const Intermediate& r) {
     LemmaClaim claim;
     claim.candidate = c.name;
@@ -526,6 +520,19 @@ bool Finder::transfers(const Intermediate& c, const Intermediate& r, const CtaCl
 }
 
 }  // namespace
+
+std::vector<Intermediate> places_of_operators(const Side& side) {
+  std::vector<Intermediate> out;
+  for (size_t s = 0; s < side.program->steps.size(); ++s)
+    if (side.ops[s]) op_places(side, s, out);
+  return out;
+}
+
+bool is_result(Side& side, const Intermediate& place) {
+  for (const Point& w : writers_of(side, place.view.buffer))
+    if (w.step == place.at.step && w > place.at) return false;
+  return true;
+}
 
 std::vector<Intermediate> places_of(Side& side) {
   std::vector<Intermediate> out;

@@ -23,6 +23,8 @@ struct Intermediate {
   SrcLoc loc;
 };
 std::vector<Intermediate> places_of(Side& side);
+std::vector<Intermediate> places_of_operators(const Side& side);
+bool is_result(Side& side, const Intermediate& place);  // no later nest of its step writes there
 
 struct LemmaRequest {
   Side& candidate;

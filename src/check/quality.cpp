@@ -14,7 +14,9 @@ namespace {
 // Inputs to try at one location: of large cones only some, whatever the machine's speed.
 size_t affordable(const QualityRequest& rq, size_t least) {
   constexpr size_t kNodes = 300'000;
-  return std::max(least, kNodes / std::max<size_t>(1, rq.c_plan.live_nodes + rq.r_plan.live_nodes));
+  size_t nodes = 0;  // rows of nests count as such
+  for (const Plan* plan : {&rq.c_plan, &rq.r_plan}) nodes += plan->live_nodes + plan->nest_rows;
+  return std::max(least, kNodes / std::max<size_t>(1, nodes));
 }
 
 std::string place(const QualityRequest& rq) {

@@ -83,6 +83,10 @@ Status ShapeCheck::body() {
     ASSAY_TRY(const bool done, with_lemmas(where));
     if (done) return {};
   }
+  // Fewer locations are better than no time left.
+  for (int64_t fewer = limit / 8; chooses() && fewer >= 64 && too_long(where); fewer /= 8) {
+    ASSAY_TRY(where, chosen_locations(fewer));
+  }
   Plan c_plan, r_plan;
   Result<ImageDiff> made = images(where.outputs, c_plan, r_plan);
   if (!made && made.error().kind == DiagKind::Unsupported) run_without_trace(where, made.error());
@@ -218,7 +222,7 @@ Result<bool> ShapeCheck::launches_end() {
 }
 
 Result<LocationPlan> ShapeCheck::locations(int64_t limit) {
-  if (options_.at.empty() && (options_.at_ctas.empty() || !given_)) return chosen_locations(limit);
+  if (chooses()) return chosen_locations(limit);
   LocationPlan plan;
   plan.outputs.resize(pairs_.size());
   for (const uint64_t cta : options_.at_ctas) {

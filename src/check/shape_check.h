@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "check/check.h"
+#include "check/congruent.h"
 #include "check/defects.h"
 #include "check/lemma.h"
 #include "check/local.h"
@@ -82,6 +83,9 @@ class ShapeCheck {
   Result<LocationPlan> chosen_locations(int64_t limit);
   Result<bool> launches_end();
   Result<LocationPlan> locations(int64_t limit);
+  bool chooses() const {  // nobody else says which
+    return options_.at.empty() && (options_.at_ctas.empty() || !given_);
+  }
   void spare_candidate();
   void finish();
 
@@ -91,8 +95,12 @@ class ShapeCheck {
   Result<ImageDiff> images(std::vector<Positions>& positions, Plan& c_plan, Plan& r_plan);
   Result<ImageDiff> images_of(const std::vector<Positions>& positions, const BeforeTrace& watch,
                               Plan& c_plan, Plan& r_plan);
+  std::optional<ImageDiff> congruent_images(const std::vector<Positions>& positions,
+                                            const Plan& c_plan, const Plan& r_plan);
   void compare_merged(const Plan& c_plan, const Plan& r_plan, ImageDiff& diff);
+  const CongruentCuts& congruent();
   bool too_large(const LocationPlan& where);
+  bool too_long(const LocationPlan& where);
   Result<bool> with_lemmas(const LocationPlan& where);
   bool refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& diff);
   bool unlike_work(const Plan& c_plan, const Plan& r_plan) const;
@@ -170,6 +178,7 @@ class ShapeCheck {
   std::deque<Defects> defects_;  // of the candidate and, where it is a kernel, of the reference
   std::optional<term::Snapper> snapper_;
   std::vector<double> boundaries_;
+  std::optional<CongruentCuts> congruent_;
   bool settled_ = false;              // refuted before images were compared
   std::vector<Experiment> refuting_;  // inputs that refuted a location: the first to try at others
   ShapeResult out_;

@@ -128,10 +128,37 @@ Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions,
     settled_ = refuted_at_once(positions);
     if (settled_) return ImageDiff{};
   }
+  if (std::optional<ImageDiff> equal = congruent_images(positions, c_plan, r_plan)) {
+    budget_.lap("fingerprint");
+    return std::move(*equal);
+  }
   ImageDiff diff = compare_images(candidate_, c_plan, reference_, r_plan, pairs_, positions,
                                   *snapper_, options_.seed, options_.jobs);
   compare_merged(c_plan, r_plan, diff);
   budget_.lap("fingerprint");
+  return diff;
+}
+
+// Behind results that both sides have by the same operators, where that saves much; nothing where
+// these symbols leave anything open.
+std::optional<ImageDiff> ShapeCheck::congruent_images(const std::vector<Positions>& positions,
+                                                      const Plan& c_plan, const Plan& r_plan) {
+  constexpr double kMuch = 1e6, kFactor = 2;
+  const double whole = work(candidate_, c_plan) + work(reference_, r_plan);
+  if (whole < kMuch) return {};
+  if (congruent().candidate.empty()) return {};
+  PlanRequest c_request, r_request;
+  c_request.cuts = congruent().candidate;
+  r_request.cuts = congruent().reference;
+  const auto c_cut = make_plan(candidate_, wants_of(pairs_, positions, true), c_request);
+  const auto r_cut = make_plan(reference_, wants_of(pairs_, positions, false), r_request);
+  if (!c_cut || !r_cut) return {};
+  if (kFactor * (work(candidate_, *c_cut) + work(reference_, *r_cut)) > whole) return {};
+  ImageDiff diff = compare_images(candidate_, *c_cut, reference_, *r_cut, pairs_, positions,
+                                  *snapper_, options_.seed, options_.jobs);
+  for (size_t k = 0; k < pairs_.size(); ++k)
+    if (diff.equal[k].size() != positions[k].size()) return {};
+  if (!diff.extra.empty()) return {};
   return diff;
 }
 
@@ -157,6 +184,23 @@ void ShapeCheck::compare_merged(const Plan& c_plan, const Plan& r_plan, ImageDif
   diff.error_bound = std::max(diff.error_bound, again.error_bound);
   diff.extra = std::move(again.extra);  // of all locations: the plans are whole
   diff.folds.insert(diff.folds.end(), again.folds.begin(), again.folds.end());
+}
+
+const CongruentCuts& ShapeCheck::congruent() {
+  if (!congruent_) congruent_ = congruent_cuts(candidate_, reference_);
+  return *congruent_;
+}
+
+// Images would take more than a third of the time there is, by the operators alone.
+bool ShapeCheck::too_long(const LocationPlan& where) {
+  constexpr double kRowsPerSecond = 1e6;
+  if (dual_ || options_.whole) return false;
+  const double left = std::chrono::duration<double>(budget_.deadline - Clock::now()).count();
+  PlanRequest limited;
+  limited.cuts = congruent().reference;
+  limited.limit = static_cast<uint64_t>(std::max(1.0, left / 3 * kRowsPerSecond));
+  const auto plan = make_plan(reference_, wants_of(pairs_, where.outputs, false), limited);
+  return !plan && plan.error().kind == DiagKind::Limit;
 }
 
 // A program of several steps whose cone is worth lemmas.

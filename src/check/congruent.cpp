@@ -1,0 +1,54 @@
+#include "check/congruent.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "check/classes.h"
+#include "check/contents.h"
+#include "check/lemma.h"
+
+namespace assay::check {
+
+namespace {
+
+constexpr int64_t kLong = 8;  // terms of a result
+constexpr uint64_t kSymbol = uint64_t{0x1e33b} << 40;
+
+using Key = std::tuple<int, int64_t, int64_t>;  // content of a buffer, and elements of it
+
+// Results of operators that are long sums or the like, as the end of their step leaves them.
+std::vector<std::pair<Key, Cut>> long_results(Side& side, ContentNames& names) {
+  const auto contents = op_contents(side, {}, names);
+  std::vector<std::pair<Key, Cut>> out;
+  for (const Intermediate& place : places_of_operators(side)) {
+    const program::TensorView& v = place.view;
+    const auto name = contents.find({place.at.step, v.buffer});
+    if (v.numel() < 2 || !program::dtype_is_float(v.dtype) || name == contents.end() ||
+        !is_result(side, place))
+      continue;
+    const term::NestShape& shape = *side.ops[place.at.step]->shapes[place.at.nest];
+    if (shape.scan || shape.reduction_count < kLong) continue;
+    // By content: what one side computes twice is one symbol.
+    const uint64_t symbol = kSymbol + static_cast<uint64_t>(name->second);
+    out.push_back({{name->second, v.offset, v.numel()},
+                   {place.at, v.buffer, v.offset, v.numel(), symbol}});
+  }
+  return out;
+}
+
+}  // namespace
+
+CongruentCuts congruent_cuts(Side& candidate, Side& reference) {
+  ContentNames names;
+  const auto ours = long_results(candidate, names), theirs = long_results(reference, names);
+  const auto shared = [](const auto& all, const auto& others) {
+    std::vector<Cut> out;
+    for (const auto& [key, cut] : all)
+      if (std::any_of(others.begin(), others.end(), [&k = key](auto& o) { return o.first == k; }))
+        out.push_back(cut);
+    return out;
+  };
+  return {shared(ours, theirs), shared(theirs, ours)};
+}
+
+}  // namespace assay::check
