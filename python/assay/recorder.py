@@ -88,6 +88,7 @@ class Recorder(TorchDispatchMode):
         self.slots: dict[int, Slot] = {}
         self.running_stats: set[int] = set()  # original buffers used as running statistics
         self.read_as_values: set[int] = set()  # original buffers whose value decided something
+        self.drawn: set[int] = set()  # buffers of random numbers
         self.values: dict[int, torch.Tensor] = {}  # original buffer -> its real value, if known
         self._reads: set[int] = set()
         self.passed: set[int] = set()  # buffers that an extension function was given
@@ -221,6 +222,8 @@ class Recorder(TorchDispatchMode):
             return out
         encoded = encode_arguments(func, args, kwargs, self.read)
         self.emit(step_name(func), encoded, tensors)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.drawn |= {self.slots[storage_key(t)].buffer for t in tensors}
         return out
 
     def _share(self, source: torch.Tensor, copy: torch.Tensor) -> bool:
@@ -349,6 +352,11 @@ def _item(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         with unset_fake_temporarily():
             shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
             return torch.as_strided(real, shape, strides, offset).item()
+    if slot is not None and slot.buffer in rec.drawn:
+        raise UnsupportedError(
+            "the host reads a random number: what it starts with that depends on a generator's "
+            "state (a seed for draws on the device, for instance)"
+        )
     return func(*args, **kwargs)
 
 

@@ -84,6 +84,12 @@ FORWARD = "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        
             ["catches the failure of its own kernel"],
         ),
         (FORWARD.format("torch.fft.fft(x)"), 3, []),
+        (
+            FORWARD.format("x + int(torch.randint(0, 9, (1,)).item())"),
+            3,
+            ["the host reads a random number", "line 5"],
+        ),
+        (FORWARD.format("x + x.sum().item()"), 3, ["depend on data"]),
     ],
 )
 def test_error(tmp_path: Path, text: str, code: int, words: list[str]) -> None:
