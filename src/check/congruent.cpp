@@ -30,8 +30,8 @@ std::vector<std::pair<Key, Cut>> long_results(Side& side, ContentNames& names) {
     if (shape.scan || shape.reduction_count < kLong) continue;
     // By content: what one side computes twice is one symbol.
     const uint64_t symbol = kSymbol + static_cast<uint64_t>(name->second);
-    out.push_back({{name->second, v.offset, v.numel()},
-                   {place.at, v.buffer, v.offset, v.numel(), symbol}});
+    out.push_back(
+        {{name->second, v.offset, v.numel()}, {place.at, v.buffer, v.offset, v.numel(), symbol}});
   }
   return out;
 }
