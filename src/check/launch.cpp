@@ -63,6 +63,8 @@ class Launcher : public PreparedLaunch {
     const program::Module& m = program_.modules[static_cast<size_t>(launch_.module)];
     const std::vector<uint64_t> addresses = program::device_addresses(program_);
     ASSAY_TRY(const_symbols_, constants_of(m));
+    by_host_ = host_written(program_, step_);
+    env_.reserve(program_.buffers.size());
     for (size_t b = 0; b < program_.buffers.size(); ++b)
       env_.push_back(environment(b, addresses[b]));
     for (const BufferEnv& e : env_)
@@ -226,12 +228,24 @@ class Launcher : public PreparedLaunch {
         !written_before(program_, id, step_, const_symbols_)) {
       e.content = BufferEnv::Content::Bytes;
       e.data = const_cast<uint8_t*>(b.data.data());
-    } else if (auto bytes = known_contents(program_, id, step_, const_symbols_)) {
+    } else if (b.init == program::Init::Zero || b.init == program::Init::Data ||
+               by_host_.count(id) != 0) {
+      auto bytes = known_contents(program_, id, step_, const_symbols_);
+      if (!bytes) return e;
       known_.push_back(std::move(*bytes));
       e.content = BufferEnv::Content::Bytes;
       e.data = known_.back().data();
     }
     return e;
+  }
+  // What copies and fills of the host write before the launch; nothing else begins to be known.
+  static std::set<int> host_written(const Program& p, size_t step) {
+    std::set<int> out;
+    for (size_t s = 0; s < step; ++s) {
+      if (const auto* c = std::get_if<program::CopyStep>(&p.steps[s].what)) out.insert(c->dst);
+      if (const auto* f = std::get_if<program::FillStep>(&p.steps[s].what)) out.insert(f->dst);
+    }
+    return out;
   }
   void fill_params() {
     auto& params = spec_.constants.params;
@@ -296,6 +310,7 @@ class Launcher : public PreparedLaunch {
   const LaunchStep& launch_;
   std::vector<BufferEnv> env_;
   std::set<int> const_symbols_;
+  std::set<int> by_host_;
   std::deque<std::vector<uint8_t>> known_;  // contents that env_ points to
   machine::Launch spec_;
   Kernel real_, semantic_;

@@ -160,6 +160,18 @@ void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& sto
               const GivenCells<D>* given) {
   size_t last = plan.steps.size();  // the step whose results nothing reads
   while (last > 0 && plan.steps[last - 1].idle()) --last;
+  // From this nest of this step on only sums and products follow, to which deep facts are nothing.
+  std::pair<size_t, size_t> calm{last, 0};
+  for (size_t s = last; s-- > 0 && calm == std::pair{s + 1, size_t{0}};) {
+    const StepPlan& step = plan.steps[s];
+    if (step.launch) break;
+    size_t n = step.nests.size();
+    const auto quiet = [&](size_t k) {
+      return step.nests[k].empty() || term::is_ring(side.ops[s]->shapes[k]->nest);
+    };
+    while (n > 0 && quiet(n - 1)) --n;
+    calm = {s, n};
+  }
   for (size_t s = 0; s < last; ++s) {
     const StepPlan& step = plan.steps[s];
     auto place = [&](size_t nest) {
@@ -173,7 +185,9 @@ void run_plan(const Side& side, const Plan& plan, D& domain, term::Store<D>& sto
       const OpState& op = *side.ops[s];
       term::NestEval<D> eval(domain, store, op.buffers, op.types);
       for (size_t n = 0; n < step.nests.size(); ++n) {
-        eval.run(*op.shapes[n], step.nests[n], s + 1 == last && n + 1 == step.nests.size());
+        const bool ends = n + 1 == step.nests.size();
+        const auto next = ends ? std::pair{s + 1, size_t{0}} : std::pair{s, n + 1};
+        eval.run(*op.shapes[n], step.nests[n], s + 1 == last && ends, next >= calm);
         place(n);
       }
       continue;

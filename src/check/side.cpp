@@ -1,6 +1,10 @@
 #include "check/side.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/deadline.h"
 
 namespace assay::check {
 
@@ -160,6 +164,8 @@ Result<Side> prepare(const program::Program& p) {
   side.ops.resize(p.steps.size());
   side.launches.resize(p.steps.size());
   for (size_t s = 0; s < p.steps.size(); ++s) {
+    if (Deadline::passed())
+      return fail(DiagKind::Limit, fmt::format("no time left to prepare {} steps", p.steps.size()));
     if (const auto* op = std::get_if<OpStep>(&p.steps[s].what)) {
       ASSAY_TRY(side.ops[s], prepare_op(side, *op));
     } else if (std::holds_alternative<program::LaunchStep>(p.steps[s].what)) {

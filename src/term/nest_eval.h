@@ -28,7 +28,9 @@ class NestEval {
       : domain_(domain), store_(store), buffers_(buffers), types_(types) {}
 
   // Throws Late. last: nothing reads the results, so what is known of them may be forgotten.
-  void run(const NestShape& shape, const tensor::ElemSet& wanted, bool last = false);
+  // last: nothing reads the results but the comparison; forget: whatever does is sums and products.
+  void run(const NestShape& shape, const tensor::ElemSet& wanted, bool last = false,
+           bool forget = false);
 
  private:
   using BodyNode = tensor::BodyNode;
@@ -170,7 +172,8 @@ void NestEval<D>::prepare(const NestShape& shape) {
 }
 
 template <class D>
-void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, bool last) {
+void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, bool last,
+                      bool forget) {
   prepare(shape);
   const bool across = shape.reduction_count >= 128 && !shape.scan && !is_arg(shape.nest.reduce) &&
                       wanted.count() < kRow;
@@ -192,7 +195,7 @@ void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, boo
     } else if (full_ == group) {
       sweep();
       if constexpr (kForgets)
-        if (last_ && domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
+        if (forget && domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
     }
   };
   if (shape.scan) {

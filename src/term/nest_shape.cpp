@@ -1,5 +1,7 @@
 #include "term/nest_shape.h"
 
+#include <algorithm>
+
 #include <cstdlib>
 #include <unordered_set>
 
@@ -11,6 +13,28 @@ using tensor::Access;
 using tensor::Affine;
 using tensor::ElemSet;
 using tensor::ReduceKind;
+
+bool is_ring(const tensor::Nest& nest) {
+  using tensor::ReduceKind;
+  if (nest.reduce != ReduceKind::None && nest.reduce != ReduceKind::Sum) return false;
+  const auto ring = [](const tensor::BodyNode& n) {
+    if (n.kind != tensor::BodyNode::Kind::Apply) return n.kind != tensor::BodyNode::Kind::Iter;
+    if (!is_float(n.type) || n.mods.sat) return false;
+    switch (n.fn) {
+      case Fn::Add:
+      case Fn::Sub:
+      case Fn::Mul:
+      case Fn::Fma:
+      case Fn::Neg:
+      case Fn::Div:
+        return true;
+      default:
+        return false;
+    }
+  };
+  return std::all_of(nest.body.begin(), nest.body.end(), ring) &&
+         std::all_of(nest.post.begin(), nest.post.end(), ring);
+}
 
 int64_t eval_affine(const Affine& a, const int64_t* iters, size_t rank) {
   int64_t v = a.constant;

@@ -42,6 +42,10 @@ class NestShape {
   int64_t base_;
 };
 
+// Sums and products alone: what is known of the order, the roots or the cases of values that lie
+// deeper than the operands does not matter to it.
+bool is_ring(const tensor::Nest& nest);
+
 int64_t eval_affine(const tensor::Affine& a, const int64_t* iters, size_t rank);
 
 // The elements of each operand buffer that results `wanted` (elements of the written buffer) read.
