@@ -121,6 +121,8 @@ class FieldDomain {
   // The facts about these images are kept from now on: values that are read later. True: done.
   bool forget_facts(const std::vector<double>& live);
   bool many_facts();  // to forget
+  // Sums and products ask for facts about their operands.
+  bool ring_facts() const { return have_logs_ || have_roots_; }
   // No row holds a lazy extremum any more.
   void release_lazy();
 

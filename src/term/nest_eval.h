@@ -195,7 +195,10 @@ void NestEval<D>::run(const NestShape& shape, const tensor::ElemSet& wanted, boo
     } else if (full_ == group) {
       sweep();
       if constexpr (kForgets)
-        if (forget && domain_.many_facts() && domain_.forget_facts(live_)) live_.clear();
+        if (forget && domain_.many_facts()) {
+          if (!domain_.ring_facts()) live_.clear();
+          if (domain_.forget_facts(live_)) live_.clear();
+        }
     }
   };
   if (shape.scan) {

@@ -1,7 +1,6 @@
 #include "term/nest_shape.h"
 
 #include <algorithm>
-
 #include <cstdlib>
 #include <unordered_set>
 
