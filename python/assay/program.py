@@ -253,7 +253,6 @@ class Builder:
             "schema": SCHEMA,
             "name": self.name,
             "form": self.form,
-            "function": self.function,
             "buffers": [b.json() for b in self.buffers],
             "arguments": self.arguments,
             "steps": self.steps,
@@ -261,6 +260,8 @@ class Builder:
             "mutated": self.mutated,
             "notes": self.notes,
         }
+        if self.function != "module_fn":
+            out["function"] = self.function
         if self.unjoined:
             out["unjoined"] = sorted(self.unjoined)
         if self.modules:
