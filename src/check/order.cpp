@@ -80,9 +80,17 @@ std::vector<Unordered> unordered_steps(Side& side) {
 
 std::vector<size_t> unjoined_writers(Side& side, int buffer) {
   std::vector<size_t> out;
-  for (int s : side.program->unjoined)
-    if (touched(side, static_cast<size_t>(s)).writes.count(buffer) != 0)
-      out.push_back(static_cast<size_t>(s));
+  for (int step : side.program->unjoined) {
+    const auto s = static_cast<size_t>(step);
+    bool writes = false;
+    if (side.launches[s]) {  // stores that were seen: a pointer alone refutes nothing
+      const auto cover = side.launches[s]->coverage();
+      writes = cover && (*cover)->buffers.count(buffer) != 0;
+    } else {
+      writes = touched(side, s).writes.count(buffer) != 0;
+    }
+    if (writes) out.push_back(s);
+  }
   return out;
 }
 
