@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "program/member_path.h"
+
 namespace assay::report {
 
 namespace {
@@ -199,24 +201,6 @@ std::string input_row(const WitnessInput& in) {
       number(d.lo), number(d.hi), number(d.step), d.count, band, fmt::join(overrides, ", "));
 }
 
-// One step of a name as the exporter writes it: the container so far, and the key in it.
-struct Member {
-  std::string owner, key;
-  bool index = false;  // the container is a list
-};
-
-std::vector<Member> members(const std::string& name) {
-  std::vector<Member> out;
-  for (size_t at = name.find('['); at < name.size() && name[at] == '[';) {
-    const bool quoted = name.compare(at, 2, "['") == 0;
-    const size_t begin = at + (quoted ? 2 : 1), end = name.find(quoted ? "']" : "]", begin);
-    if (end == std::string::npos) break;
-    out.push_back({name.substr(0, at), name.substr(begin, end - begin), !quoted});
-    at = end + (quoted ? 2 : 1);
-  }
-  return out;
-}
-
 class Expressions {
  public:
   explicit Expressions(const program::Witness& w) {
@@ -240,7 +224,7 @@ class Expressions {
       }
     };
     for (const Argument& a : arguments) {
-      const std::vector<Member> path = members(a.name);
+      const std::vector<program::Member> path = program::member_path(a.name);
       size_t common = 0;
       while (common < open.size() && common < path.size() && open[common] == path[common].owner)
         ++common;

@@ -10,6 +10,7 @@
 #include "assay/error.h"
 #include "host/standalone/rt/call.h"
 #include "host/standalone/rt/session.h"
+#include "program/member_path.h"
 
 namespace assay::host {
 
@@ -174,22 +175,14 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 
-// A name as the exporter writes it: "group['key']", "group['key'][3]['inner']" (members of dicts
-// and lists); "group.key" in requests of other origin. The keys; the group comes first.
+// The group of an argument's name, then the keys in it; "group.key" in requests of other origin.
 std::vector<Key> key_path(const std::string& name) {
-  const size_t bracket = name.find('['), dot = name.find('.');
-  if (bracket == std::string::npos) {
-    if (dot == std::string::npos) return {{name}};
+  const std::vector<program::Member> members = program::member_path(name);
+  const size_t dot = name.find('.');
+  if (members.empty() && dot != std::string::npos)
     return {{name.substr(0, dot)}, {name.substr(dot + 1)}};
-  }
-  std::vector<Key> path{{name.substr(0, bracket)}};
-  for (size_t at = bracket; at < name.size() && name[at] == '[';) {
-    const bool quoted = name.compare(at, 2, "['") == 0;
-    const size_t begin = at + (quoted ? 2 : 1), end = name.find(quoted ? "']" : "]", begin);
-    if (end == std::string::npos) break;
-    path.push_back({name.substr(begin, end - begin), !quoted});
-    at = end + (quoted ? 2 : 1);
-  }
+  std::vector<Key> path{{members.empty() ? name : members[0].owner}};
+  for (const program::Member& m : members) path.push_back({m.key, m.index});
   return path;
 }
 
