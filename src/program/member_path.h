@@ -1,6 +1,6 @@
 #pragma once
-// Names of arguments that lie in containers, as the exporter writes them: "group['key'][3]['inner']"
-// (members of dicts and lists).
+// Names of arguments that lie in containers, as the exporter writes them:
+// "group['key'][3]['inner']" (members of dicts and lists).
 #include <string>
 #include <vector>
 
