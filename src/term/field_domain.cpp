@@ -86,6 +86,7 @@ void FieldDomain::copy_facts(Facts& from, double image, Facts& to) {
   copy(from.logs, to.logs);
   copy(from.plain_logs, to.plain_logs);
   copy(from.squares, to.squares);
+  copy(from.absolutes, to.absolutes);
   copy(from.preds, to.preds);
   copy(from.unions, to.unions);
   copy(from.selects, to.selects);

@@ -122,7 +122,7 @@ class FieldDomain {
   bool forget_facts(const std::vector<double>& live);
   bool many_facts();  // to forget
   // Sums and products ask for facts about their operands.
-  bool ring_facts() const { return have_logs_ || have_roots_; }
+  bool ring_facts() const { return have_logs_ || have_roots_ || have_abs_; }
   // No row holds a lazy extremum any more.
   void release_lazy();
 
@@ -203,6 +203,10 @@ class FieldDomain {
     double core = 1;
     Pair plain;
   };
+  // c |x|, and with it what such products with one another are: c |x| d |x| = c d x x.
+  struct AbsForm {
+    Pair x, c;  // of x and -x the one with the smaller image
+  };
   Pair log_image(const LogForm& f);
   const LogForm* find_log(double image, LogForm& scratch);
   const Row& typed(const Row& in, Ty type, Row& scratch, uint32_t mask, bool keep_lazy = false);
@@ -234,6 +238,8 @@ class FieldDomain {
   void type_lanes(const Row& in, Ty type, Row& scratch, uint32_t mask);
   uint32_t lazy_leaf(bool is_max, Pair p);
   Pair relu1(Pair d) const;
+  Pair abs1(Pair x);
+  void abs_laws(const Row& a, const Row& b, Row& out, uint32_t mask);
   Pair sub1(Pair a, Pair b) const;
   Pair add1(Pair a, Pair b) const;
   Pair root1(Pair a);
@@ -265,7 +271,7 @@ class FieldDomain {
   const Snapper& snapper_;
   uint64_t seed_, salt_v_, salt_e_;
   bool with_exp_, log_laws_;
-  bool have_logs_ = false, have_roots_ = false;
+  bool have_logs_ = false, have_roots_ = false, have_abs_ = false;
   std::unordered_set<double> nonzero_, positive_;  // assumed; of x and -x the smaller image
   std::unordered_set<double> nonnegative_;         // noted
   std::vector<double> nonnegative_inverses_;       // of the first few
@@ -320,6 +326,7 @@ class FieldDomain {
     ImageMap<LogForm> logs;       // image -> c ln(arg)
     ImageMap<double> plain_logs;  // image -> arg, of ln(arg)
     ImageMap<Pair> squares;       // image of a root -> its square (v, e)
+    ImageMap<AbsForm> absolutes;  // image of c |x|
     ImageMap<Pred> preds;
     ImageMap<std::array<double, 2>> unions;  // image of P or Q that exclude each other -> P, Q
     ImageMap<Chosen> selects;                // by a bound of one value, to which no law applied
@@ -329,11 +336,11 @@ class FieldDomain {
     ImageMap<Pair> last_indicator;           // image of a symbol -> that of its largest value
     template <class F>
     void for_each_map(F&& f) {
-      f(literals), f(exponents), f(constants), f(logs), f(plain_logs), f(squares), f(preds);
-      f(unions), f(selects), f(arg_forms), f(packs), f(ints), f(last_indicator);
+      f(literals), f(exponents), f(constants), f(logs), f(plain_logs), f(squares), f(absolutes);
+      f(preds), f(unions), f(selects), f(arg_forms), f(packs), f(ints), f(last_indicator);
     }
     struct Sizes {
-      std::array<size_t, 13> maps;
+      std::array<size_t, 14> maps;
       std::array<MaxSets::Size, 3> sets;
       size_t total = 0;
     };

@@ -67,7 +67,7 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
       if (a.v[l] == b.v[l] && facts_.squares.find(a.v[l]) != nullptr) squares |= 1u << l;
     });
   }
-  const bool keep = squares != 0 || have_logs_;
+  const bool keep = squares != 0 || have_logs_ || have_abs_;
   Row ca, cb;
   if (keep) ca = a, cb = b;
   const uint32_t taint = a.taint | b.taint;
@@ -82,6 +82,7 @@ void FieldDomain::mul(const Row& a, const Row& b, Row& out, uint32_t mask) {
     out.v[l] = s.v;
     out.e[l] = s.e;
   });
+  if (have_abs_) abs_laws(ca, cb, out, mask);
   if (have_logs_) log_laws(Fn::Mul, ca, cb, out, mask);
 }
 
@@ -496,7 +497,7 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
       mul(a, b, out, mask);
       break;
     case Fn::Fma:
-      if (!have_roots_ && !have_logs_ && ((a.taint | b.taint) == 0 || !with_exp_)) {
+      if (!ring_facts() && ((a.taint | b.taint) == 0 || !with_exp_)) {
         const uint32_t taint = c.taint;
         row_fma(p, a.v, b.v, c.v, out.v, mask);
         if (with_exp_) row_fma(q, a.e, b.e, c.e, out.e, mask);
@@ -638,9 +639,7 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
     case Fn::Abs: {  // 2 max(a, 0) - a
       t = a;
       for_lanes(mask, [&](int l) {
-        const Pair r = relu1({a.v[l], a.e[l]});
-        const Pair x{a.v[l], a.e[l]};
-        const Pair y = sub1(add1(r, r), x);
+        const Pair y = abs1({a.v[l], a.e[l]});
         t.v[l] = y.v;
         t.e[l] = y.e;
       });
@@ -690,7 +689,7 @@ void FieldDomain::real(Fn fn, Ty type, const Mods& mods, const Row& a, const Row
 // A ring operation on values without marks, to which no law applies.
 bool FieldDomain::plain(Fn fn, const Mods& mods, const Row* a, const Row* b, const Row* c,
                         uint32_t mask) {
-  if (!is_ring(fn) || mods.sat || have_logs_ || have_roots_ || mask == 0) return false;
+  if (!is_ring(fn) || mods.sat || ring_facts() || mask == 0) return false;
   uint32_t marks = a->marked() | b->marked();
   if (fn == Fn::Fma) marks |= c->marked();
   return (marks & mask) == 0 && facts_.constants.find(a->v[__builtin_ctz(mask)]) == nullptr;
@@ -748,7 +747,7 @@ void FieldDomain::tainted_product(const Row& a, const Row& b, double* v, double*
 }
 
 bool FieldDomain::apply_lane(Fn fn, const Mods& mods, const Lane* args, Row& out, int lane) {
-  if (!is_ring(fn) || mods.sat || have_logs_ || have_roots_) return false;
+  if (!is_ring(fn) || mods.sat || ring_facts()) return false;
   const Row &a = *args[0].row, &b = *args[1].row;
   const int la = args[0].lane, lb = args[1].lane;
   uint32_t marks = a.marked() >> la | b.marked() >> lb;

@@ -72,7 +72,7 @@ FieldDomain::Pair FieldDomain::extremum1(bool is_max, Pair a, Pair b) {
   const bool ca = is_const(a.v, &ka), cb = is_const(b.v, &kb);
   if (ca && cb) return (is_max ? ka >= kb : ka <= kb) ? a : b;
   if (f_add(primes_.p, a.v, b.v) == 0) {  // max(x, -x) = |x|
-    const Pair r = relu1(a), x = sub1(add1(r, r), a);
+    const Pair x = abs1(a);
     return is_max ? x : sub1({0, 0}, x);
   }
   if (ca) {

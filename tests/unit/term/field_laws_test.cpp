@@ -96,6 +96,29 @@ const std::vector<Law>& laws() {
          return sub(b, mul(b, add(b, mul(b, X(b), X(b)), mul(b, Y(b), Y(b))), b.num(0.5)),
                     mul(b, m, m));
        }},
+      {"half of |d| times |d|", true,
+       [](B& b) {
+         const Row a = b.op(Fn::Abs, sub(b, X(b), Y(b)));
+         return mul(b, mul(b, b.num(0.5), a), a);
+       },
+       [](B& b) {
+         const Row d = sub(b, Y(b), X(b));
+         return mul(b, mul(b, b.num(0.5), d), d);
+       }},
+      {"|x| y |x| |x|, the factors apart", true,
+       [](B& b) {
+         const Row a = b.op(Fn::Abs, X(b));
+         return mul(b, mul(b, a, Y(b)), mul(b, a, a));
+       },
+       [](B& b) {
+         const Row a = b.op(Fn::Max, X(b), b.op(Fn::Neg, X(b)));
+         return mul(b, mul(b, X(b), X(b)), mul(b, Y(b), a));
+       }},
+      {"|x| |y| against x y", false,
+       [](B& b) { return mul(b, b.op(Fn::Abs, X(b)), b.op(Fn::Abs, Y(b))); },
+       [](B& b) { return mul(b, X(b), Y(b)); }},
+      {"|x| x against x x", false, [](B& b) { return mul(b, b.op(Fn::Abs, X(b)), X(b)); },
+       [](B& b) { return mul(b, X(b), X(b)); }},
       {"1/3 as literal against division by 3", true,
        [](B& b) { return mul(b, X(b), b.lit(1.0f / 3.0f)); },
        [](B& b) { return div_(b, X(b), b.num(3)); }},
