@@ -20,8 +20,9 @@ constexpr uint64_t kMaxVisits = 60'000'000;  // a few seconds
 
 }  // namespace
 
-FormulaReader::FormulaReader(const TermDag& dag, const Side& reference) : dag_(dag) {
-  for (const SymbolInfo& s : reference.symbols) {
+FormulaReader::FormulaReader(const TermDag& dag, const std::vector<SymbolInfo>& symbols)
+    : dag_(dag) {
+  for (const SymbolInfo& s : symbols) {
     uint64_t kind = static_cast<uint64_t>(s.dtype);
     if (s.range)
       kind = term::mix64(kind ^ std::bit_cast<uint64_t>(static_cast<double>(s.range->first))) ^
@@ -94,7 +95,7 @@ bool AlikeGroups::add(const Plan& c_plan, const Plan& r_plan, std::span<const in
   run_plan(candidate_, c_plan, terms, c_store);
   run_plan(reference_, r_plan, terms, r_store);
   if (terms.overflow) return false;
-  FormulaReader reader(dag, reference_);
+  FormulaReader reader(dag, symbols_);
   for (int64_t p : positions) {
     FormulaReader::Key key;
     TermId c = 0, r = 0;

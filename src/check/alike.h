@@ -20,7 +20,7 @@ namespace assay::check {
 class FormulaReader {
  public:
   using Key = std::pair<uint64_t, uint64_t>;
-  FormulaReader(const term::TermDag& dag, const Side& reference);
+  FormulaReader(const term::TermDag& dag, const std::vector<SymbolInfo>& symbols);
   // False: some part has no name that could be changed.
   bool read(std::span<const term::TermId> roots, Key* key);  // throws Late
   uint64_t visits() const { return visits_; }                // terms read so far
@@ -44,8 +44,10 @@ class FormulaReader {
 // reading was read.
 class AlikeGroups {
  public:
-  AlikeGroups(const Side& candidate, const Side& reference, const OutputPair& pair)
-      : candidate_(candidate), reference_(reference), pair_(pair) {}
+  // symbols: what the plans start from; it must outlive this.
+  AlikeGroups(const Side& candidate, const Side& reference, const OutputPair& pair,
+              const std::vector<SymbolInfo>& symbols)
+      : candidate_(candidate), reference_(reference), pair_(pair), symbols_(symbols) {}
   // The plans must cover the positions. False: too many for one look; none was added. Throws Late.
   bool add(const Plan& c_plan, const Plan& r_plan, std::span<const int64_t> positions);
   void add_alone(int64_t position) { groups_.push_back({position}); }
@@ -55,6 +57,7 @@ class AlikeGroups {
   const Side& candidate_;
   const Side& reference_;
   const OutputPair& pair_;
+  const std::vector<SymbolInfo>& symbols_;
   std::vector<Positions> groups_;
   std::map<FormulaReader::Key, size_t> known_;
   uint64_t visits_ = 0;

@@ -16,10 +16,26 @@ constexpr uint64_t kSymbol = uint64_t{0x1e33b} << 40;
 
 using Key = std::tuple<int, int64_t, int64_t>;  // content of a buffer, and elements of it
 
+struct Long {
+  Key key;
+  Cut cut;
+  SymbolInfo info;
+};
+
+SymbolInfo info_of(const Intermediate& place, uint64_t symbol) {
+  SymbolInfo info;
+  info.symbol = symbol;
+  info.name = place.name;
+  info.elements = static_cast<uint64_t>(place.view.numel());
+  info.view = place.view;
+  info.dtype = place.view.dtype;
+  return info;
+}
+
 // Results of operators that are long sums or the like, as the end of their step leaves them.
-std::vector<std::pair<Key, Cut>> long_results(Side& side, ContentNames& names) {
+std::vector<Long> long_results(Side& side, ContentNames& names) {
   const auto contents = op_contents(side, {}, names);
-  std::vector<std::pair<Key, Cut>> out;
+  std::vector<Long> out;
   for (const Intermediate& place : places_of_operators(side)) {
     const program::TensorView& v = place.view;
     const auto name = contents.find({place.at.step, v.buffer});
@@ -30,8 +46,9 @@ std::vector<std::pair<Key, Cut>> long_results(Side& side, ContentNames& names) {
     if (shape.scan || shape.reduction_count < kLong) continue;
     // By content: what one side computes twice is one symbol.
     const uint64_t symbol = kSymbol + static_cast<uint64_t>(name->second);
-    out.push_back(
-        {{name->second, v.offset, v.numel()}, {place.at, v.buffer, v.offset, v.numel(), symbol}});
+    out.push_back({{name->second, v.offset, v.numel()},
+                   {place.at, v.buffer, v.offset, v.numel(), symbol},
+                   info_of(place, symbol)});
   }
   return out;
 }
@@ -41,14 +58,20 @@ std::vector<std::pair<Key, Cut>> long_results(Side& side, ContentNames& names) {
 CongruentCuts congruent_cuts(Side& candidate, Side& reference) {
   ContentNames names;
   const auto ours = long_results(candidate, names), theirs = long_results(reference, names);
-  const auto shared = [](const auto& all, const auto& others) {
-    std::vector<Cut> out;
-    for (const auto& [key, cut] : all)
-      if (std::any_of(others.begin(), others.end(), [&k = key](auto& o) { return o.first == k; }))
-        out.push_back(cut);
-    return out;
+  CongruentCuts out;
+  const auto share = [](const Long& x, const std::vector<Long>& others) {
+    return std::any_of(others.begin(), others.end(), [&](auto& o) { return o.key == x.key; });
   };
-  return {shared(ours, theirs), shared(theirs, ours)};
+  for (const Long& x : ours)
+    if (share(x, theirs)) out.candidate.push_back(x.cut);
+  for (const Long& x : theirs) {
+    if (!share(x, ours)) continue;
+    out.reference.push_back(x.cut);
+    const bool known = std::any_of(out.symbols.begin(), out.symbols.end(),
+                                   [&](auto& s) { return s.symbol == x.info.symbol; });
+    if (!known) out.symbols.push_back(x.info);
+  }
+  return out;
 }
 
 }  // namespace assay::check

@@ -9,6 +9,7 @@ namespace assay::check {
 
 struct CongruentCuts {
   std::vector<Cut> candidate, reference;
+  std::vector<SymbolInfo> symbols;  // of the cuts
 };
 
 CongruentCuts congruent_cuts(Side& candidate, Side& reference);

@@ -62,12 +62,12 @@ class Sweep {
       out.reason = "the cone is too large or indexed by data";
       return out;
     }
-    for (const SymbolInfo& s : rq_.reference.symbols)
+    for (const SymbolInfo& s : rq_.symbols)
       if (!program::dtype_is_float(s.dtype) && s.range)
         domain_.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
                               static_cast<int64_t>(s.range->second) + 1);
     const bool sweeps = dag_.size() <= kMaxSwept;
-    if (equal_by_summands(dag_, settings(), rq_.snapper, rq_.reference, c_root_, r_root_)) {
+    if (equal_by_summands(dag_, settings(), rq_.snapper, rq_.symbols, c_root_, r_root_)) {
       out.outcome = LocalResult::Outcome::Equal;
       return out;
     }
@@ -163,7 +163,7 @@ class Sweep {
                                   {K::Uniform, -8, 8, 1, 1},     {K::Uniform, -3, -0.1, 1, 1},
                                   {K::Uniform, -0.5, 0.5, 1, 1}, {K::Uniform, -25, 25, 1, 1}};
     for (int k = 0; k < kSamples; ++k) {
-      experiments_.emplace_back(rq_.reference.symbols, rq_.seed + 500 + static_cast<uint64_t>(k));
+      experiments_.emplace_back(rq_.symbols, rq_.seed + 500 + static_cast<uint64_t>(k));
       experiments_.back().set_all(draws[k]);
     }
   }
@@ -365,7 +365,7 @@ class Sweep {
     for (TermId k : order(t)) {
       const Term& x = dag_[k];
       if (x.kind != Term::Kind::Symbol) continue;
-      for (const SymbolInfo& s : rq_.reference.symbols)
+      for (const SymbolInfo& s : rq_.symbols)
         if (s.symbol == x.symbol)
           names[k] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
     }

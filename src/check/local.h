@@ -12,6 +12,7 @@ namespace assay::check {
 
 struct LocalRequest : SearchRequest {
   uint64_t seed;
+  const std::vector<SymbolInfo>& symbols;  // what the plans start from
 };
 
 struct LocalResult {

@@ -23,9 +23,7 @@ void apply_cuts(const std::vector<Cut>& cuts, Point at, Wants& want, StepPlan& p
     if (cut.at != at) continue;
     auto it = want.find(cut.buffer);
     if (it == want.end()) continue;
-    ElemSet mine;
-    mine.insert_range(cut.first, cut.count);
-    mine.intersect(it->second);
+    ElemSet mine = it->second.within(cut.first, cut.count);
     if (mine.empty()) continue;
     it->second.subtract(mine);
     plan.cuts.push_back({at.nest, cut.buffer, cut.first, cut.symbol, std::move(mine)});
@@ -50,8 +48,7 @@ Status plan_op(const OpState& op, size_t s, size_t count, const PlanRequest& req
     if (it == want.end()) continue;
     ElemSet& mine = plan.nests[n];
     if (const auto dense = shape.dense()) {
-      mine.insert_range(dense->first, dense->second);
-      mine.intersect(it->second);
+      mine = it->second.within(dense->first, dense->second);
     } else {
       int64_t iters[16];
       DeadlineCheck late;
@@ -159,11 +156,7 @@ ElemSet covered(const Side& side, const ElemSet& wanted, int buffer, int64_t off
                 uint64_t count) {
   const auto width = static_cast<int64_t>(element_bytes(side, buffer));
   const int64_t lo = offset / width, hi = (offset + static_cast<int64_t>(count)) / width;
-  ElemSet out;
-  wanted.for_each([&](int64_t e) {
-    if (e >= lo && e < hi) out.insert(e);
-  });
-  return out;
+  return wanted.within(lo, hi - lo);
 }
 
 }  // namespace

@@ -146,6 +146,7 @@ class ShapeCheck {
     }
   };
   Status examine(const ImageDiff& diff);
+  void settle_behind_cuts(size_t k, Positions& open);  // shape_cuts.cpp
   void examine_rest(size_t k, const Positions& open, const std::map<int64_t, int64_t>& done);
   std::vector<Positions> only(size_t k, Positions positions) const;
   std::vector<Positions> alike_positions(size_t k, const Positions& open);

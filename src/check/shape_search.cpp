@@ -19,6 +19,7 @@ Status ShapeCheck::examine(const ImageDiff& diff) {
     Positions open = diff.differ[k];
     open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
     std::sort(open.begin(), open.end());
+    settle_behind_cuts(k, open);
     if (open.empty()) continue;
     const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
     std::map<int64_t, int64_t> done;
@@ -95,7 +96,7 @@ std::vector<Positions> ShapeCheck::only(size_t k, Positions positions) const {
 
 std::vector<Positions> ShapeCheck::alike_positions(size_t k, const Positions& open) {
   constexpr size_t kFew = 16;  // not worth a plan of their own
-  AlikeGroups groups(candidate_, reference_, pairs_[k]);
+  AlikeGroups groups(candidate_, reference_, pairs_[k], reference_.symbols);
   for (size_t at = 0, size = open.size(); at < open.size();) {
     const Positions part(open.begin() + static_cast<ptrdiff_t>(at),
                          open.begin() + static_cast<ptrdiff_t>(std::min(open.size(), at + size)));
@@ -236,7 +237,7 @@ SearchResult ShapeCheck::search_location(const SearchRequest& rq, bool thorough,
 }
 
 LocalResult ShapeCheck::look(const SearchRequest& rq) {
-  LocalRequest local{rq, options_.seed};
+  LocalRequest local{rq, options_.seed, reference_.symbols};
   local.deadline = budget_.deadline;
   return prove_locally(local);
 }

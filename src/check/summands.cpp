@@ -33,14 +33,14 @@ struct Summand {
 class Summands {
  public:
   Summands(TermDag& dag, const FieldDomain::Settings& settings, const term::Snapper& snapper,
-           const Side& reference)
-      : dag_(dag), snapper_(snapper), reader_(dag, reference) {
+           const std::vector<SymbolInfo>& symbols)
+      : dag_(dag), snapper_(snapper), reader_(dag, symbols) {
     for (size_t k = 0; k < 2; ++k) {
       FieldDomain::Settings mine = settings;
       mine.prime = (settings.prime + static_cast<int>(k)) % term::PrimePair::kCount;
       mine.seed += k;
       FieldDomain& domain = domains_.emplace_back(mine, snapper);
-      for (const SymbolInfo& s : reference.symbols)
+      for (const SymbolInfo& s : symbols)
         if (!program::dtype_is_float(s.dtype) && s.range)
           domain.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
                                static_cast<int64_t>(s.range->second) + 1);
@@ -270,14 +270,14 @@ class Summands {
 }  // namespace
 
 bool equal_by_summands(TermDag& dag, const FieldDomain::Settings& settings,
-                       const term::Snapper& snapper, const Side& reference, TermId candidate_root,
-                       TermId reference_root) {
+                       const term::Snapper& snapper, const std::vector<SymbolInfo>& symbols,
+                       TermId candidate_root, TermId reference_root) {
   // A logarithm of a product or the sum of two: images know either, not both at a time.
   for (const bool log_laws : {true, false}) {
     if (!log_laws && !settings.with_exp) break;
     FieldDomain::Settings mine = settings;
     mine.log_laws = log_laws;
-    if (Summands(dag, mine, snapper, reference).run(candidate_root, reference_root)) return true;
+    if (Summands(dag, mine, snapper, symbols).run(candidate_root, reference_root)) return true;
   }
   return false;
 }

@@ -13,7 +13,7 @@ namespace assay::check {
 // more. Where the candidate takes a logarithm, a root or a quotient that the reference does not,
 // its definedness is a question of its own (engine: definedness). Throws Late.
 bool equal_by_summands(term::TermDag& dag, const term::FieldDomain::Settings& settings,
-                       const term::Snapper& snapper, const Side& reference,
+                       const term::Snapper& snapper, const std::vector<SymbolInfo>& symbols,
                        term::TermId candidate_root, term::TermId reference_root);
 
 }  // namespace assay::check

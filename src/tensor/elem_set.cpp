@@ -154,6 +154,32 @@ void ElemSet::subtract(const ElemSet& other) {
   }
 }
 
+ElemSet ElemSet::within(int64_t first, int64_t count) const {
+  ElemSet out;
+  if (count <= 0) return out;
+  const int64_t end = first + count;
+  for (auto it = pages_.lower_bound(number_of(first));
+       it != pages_.end() && it->first * kPage < end; ++it) {
+    const int64_t base = it->first * kPage;
+    const int from = static_cast<int>(std::max<int64_t>(first - base, 0));
+    const int to = static_cast<int>(std::min(end - base, kPage));
+    out.insert_bits(&out.page(it->first), from, to);
+    if (!it->second.full()) {
+      Page& p = out.page(it->first);
+      make_words(&p);
+      const int before = p.count;
+      for (int k = 0; k < kWords; ++k) p.words[k] &= it->second.words[k];
+      out.recount(&p);
+      out.count_ += p.count - before;
+    }
+    if (out.page(it->first).count == 0) {
+      out.last_ = nullptr;
+      out.pages_.erase(it->first);
+    }
+  }
+  return out;
+}
+
 bool ElemSet::is_subset_of(const ElemSet& other) const {
   for (const auto& [number, p] : pages_) {
     const Page* theirs = other.find(number);

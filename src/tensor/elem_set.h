@@ -41,6 +41,8 @@ class ElemSet {
   void unite(const ElemSet& other);
   void intersect(const ElemSet& other);
   void subtract(const ElemSet& other);
+  // Its elements in [first, first + count); the cost is that of this set's pages there.
+  ElemSet within(int64_t first, int64_t count) const;
   bool operator==(const ElemSet& other) const;
   bool is_subset_of(const ElemSet& other) const;
 

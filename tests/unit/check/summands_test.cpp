@@ -35,7 +35,8 @@ class SummandsTest : public testing::Test {
                  number(0));
   }
   bool equal(TermId candidate, TermId reference) {
-    return equal_by_summands(dag_, {5, 17, true, true}, snapper_, reference_, candidate, reference);
+    return equal_by_summands(dag_, {5, 17, true, true}, snapper_, reference_.symbols, candidate,
+                             reference);
   }
 
   TermDag dag_;

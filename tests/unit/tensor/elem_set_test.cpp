@@ -75,6 +75,13 @@ TEST(ElemSet, AgreesWithStdSet) {
     ASSERT_EQ(i.count(), static_cast<int64_t>(si.size()));
     ASSERT_EQ(d.count(), static_cast<int64_t>(sd.size()));
     ASSERT_TRUE(i.is_subset_of(a) && a.is_subset_of(u));
+    for (int k = 0; k < 10; ++k) {
+      const int64_t first = number(45000) - 5000, n = number(3) == 0 ? number(30) : number(40000);
+      const ElemSet w = a.within(first, n);
+      const std::set<int64_t> sw(sa.lower_bound(first), sa.lower_bound(first + n));
+      ASSERT_EQ(elements(w), elements(sw));
+      ASSERT_EQ(w.count(), static_cast<int64_t>(sw.size()));
+    }
     ASSERT_EQ(u == a, sb.size() == si.size());
     if (!su.empty()) {
       ASSERT_EQ(u.front(), *su.begin());
