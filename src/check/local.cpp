@@ -28,85 +28,49 @@ using term::TermId;
 namespace {
 
 constexpr size_t kMaxTerms = 5'000'000;  // of long sums
-constexpr size_t kMaxSwept = 1'000'000;  // of what is swept term by term
+constexpr size_t kMaxSwept = 6'000'000;  // of what is swept term by term
 constexpr size_t kMaxBuckets = 200'000;  // terms that are kept by their value in all samples
 constexpr int kSamples = 6;
-constexpr int kMaxAttempts = 400;
+constexpr size_t kMaxAttempts = 400;
 
 using Samples = std::array<double, kSamples>;
-
-TermId root_of(const Side& side, const Plan& plan, const program::TensorView& view,
-               int64_t position, TermDomain& d) {
-  term::Store<TermDomain> store(d, side.sources);
-  run_plan(side, plan, d, store);
-  return store.load1(view.buffer, view.element(position)).t;
-}
 
 class Sweep {
  public:
   explicit Sweep(const LocalRequest& rq) : rq_(rq), domain_(settings(), rq.snapper) {}
 
-  LocalResult run() {
-    LocalResult out;
-    for (const Plan* plan : {&rq_.c_plan, &rq_.r_plan}) {
-      int64_t inputs = 0;
-      for (const auto& entry : plan->support) inputs += entry.second.count();
-      if (inputs < static_cast<int64_t>(kMaxTerms)) continue;
-      out.reason = "the cone is too large";
-      return out;
-    }
+  // In the order of the positions; empty: too large, or indexed by data.
+  std::vector<LocalResult> run(std::span<const int64_t> positions) {
     TermDomain terms(dag_, kMaxTerms);
-    c_root_ = root_of(rq_.candidate, rq_.c_plan, rq_.pair.candidate, rq_.position, terms);
-    r_root_ = root_of(rq_.reference, rq_.r_plan, rq_.pair.reference, rq_.position, terms);
-    if (terms.overflow || c_root_ == 0 || r_root_ == 0) {
-      out.reason = "the cone is too large or indexed by data";
-      return out;
-    }
+    if (!find_roots(positions, terms)) return {};
     for (const SymbolInfo& s : rq_.symbols)
       if (!program::dtype_is_float(s.dtype) && s.range)
         domain_.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
                               static_cast<int64_t>(s.range->second) + 1);
     const bool sweeps = dag_.size() <= kMaxSwept;
-    if (equal_by_summands(dag_, settings(), rq_.snapper, rq_.symbols, c_root_, r_root_)) {
-      out.outcome = LocalResult::Outcome::Equal;
+    std::vector<LocalResult> out(positions.size());
+    if (positions.size() == 1 &&
+        equal_by_summands(dag_, settings(), rq_.snapper, rq_.symbols, roots_[0].c, roots_[0].r)) {
+      out[0].outcome = LocalResult::Outcome::Equal;
       return out;
     }
-    if (!sweeps) {
-      out.reason = "the cone is too large";
-      return out;
-    }
-    const std::vector<TermId> r_order = order(r_root_), c_order = order(c_root_);
-    cells_.resize(dag_.size());
-    samples_.resize(dag_.size());
-    evaluated_.assign(dag_.size(), 0);
-    make_experiments();
-    for (TermId t : r_order) {
-      evaluate(t);
-      by_image_.try_emplace(cells_[t].v, t);
-    }
-    const size_t kinds = r_order.size() < kMaxBuckets ? kSamples : 1;
-    by_value_.resize(kinds);
-    for (size_t k = 0; k < kinds; ++k)
-      for (TermId t : r_order) by_value_[k][bucket(samples_[t][k])].push_back(t);
-    bool approximate = false;
+    if (!sweeps) return {};
+    evaluate_all();
     for (const bool allow : {false, true}) {
-      if (allow && scaled(out)) return out;
-      sweep(c_order, allow);
-      if (cells_[c_root_].v == cells_[r_root_].v) {
-        approximate = !approximations_.empty();
-        out.outcome =
-            approximate ? LocalResult::Outcome::Approximation : LocalResult::Outcome::Equal;
-        break;
+      std::vector<TermId> open;  // of roots
+      for (size_t k = 0; k < out.size(); ++k) {
+        if (out[k].outcome != LocalResult::Outcome::Open) continue;
+        if (out_of_time_)
+          out[k].reason = "no time left";
+        else if (!allow || !scaled(roots_[k], out[k]))
+          open.push_back(roots_[k].c);
       }
-    }
-    if (out.outcome == LocalResult::Outcome::Approximation) {
-      out.differing = approximations_.front().text;
-      out.reason =
-          fmt::format("{}; error at most {:.2g} of the condition scale over the whole domain",
-                      approximations_.front().text, approximations_.front().bound);
-    } else if (out.outcome == LocalResult::Outcome::Open) {
-      const auto [c, r] = frontier(c_root_, r_root_, 0);
-      out.differing = fmt::format("{}  against  {}", text(c), text(r));
+      if (open.empty()) break;
+      const size_t roots = open.size();
+      open = unshared(open);
+      sweep(open, allow, kMaxAttempts + 8 * roots);
+      for (size_t k = 0; k < out.size(); ++k)
+        if (out[k].outcome == LocalResult::Outcome::Open) conclude(roots_[k], open, out[k]);
     }
     return out;
   }
@@ -123,10 +87,88 @@ class Sweep {
     std::string text;
     double bound;
   };
+  struct Roots {
+    TermId c, r;
+  };
+
+  bool find_roots(std::span<const int64_t> positions, TermDomain& terms) {
+    for (const Plan* plan : {&rq_.c_plan, &rq_.r_plan}) {
+      int64_t inputs = 0;
+      for (const auto& entry : plan->support) inputs += entry.second.count();
+      if (inputs >= static_cast<int64_t>(kMaxTerms)) return false;
+    }
+    term::Store<TermDomain> c_store(terms, rq_.candidate.sources),
+        r_store(terms, rq_.reference.sources);
+    run_plan(rq_.candidate, rq_.c_plan, terms, c_store);
+    run_plan(rq_.reference, rq_.r_plan, terms, r_store);
+    for (const int64_t p : positions) {
+      roots_.push_back({c_store.load1(rq_.pair.candidate.buffer, rq_.pair.candidate.element(p)).t,
+                        r_store.load1(rq_.pair.reference.buffer, rq_.pair.reference.element(p)).t});
+      if (terms.overflow || roots_.back().c == 0 || roots_.back().r == 0) return false;
+    }
+    return true;
+  }
+
+  // Images and samples of all terms; those of the reference by both.
+  void evaluate_all() {
+    std::vector<TermId> c, r;
+    for (const Roots& root : roots_) {
+      c.push_back(root.c);
+      r.push_back(root.r);
+      r_roots_.insert(root.r);
+    }
+    const std::vector<TermId> r_order = order(r), c_order = order(c);
+    cells_.resize(dag_.size());
+    samples_.resize(dag_.size());
+    evaluated_.assign(dag_.size(), 0);
+    make_experiments();
+    for (TermId t : r_order) {
+      evaluate(t);
+      by_image_.try_emplace(cells_[t].v, t);
+    }
+    const size_t kinds = r_order.size() < kMaxBuckets ? kSamples : 1;
+    by_value_.resize(kinds);
+    for (size_t k = 0; k < kinds; ++k)
+      for (TermId t : r_order) by_value_[k][bucket(samples_[t][k])].push_back(t);
+    for (TermId t : c_order) {
+      evaluate(t);
+      c_images_.insert(cells_[t].v);
+    }
+  }
+
+  // `open`: terms between its root and what the reference has too, of all roots.
+  void conclude(const Roots& root, const std::vector<TermId>& open, LocalResult& out) {
+    const auto [c, r] = root;
+    if (cells_[c].v != cells_[r].v) {
+      const auto [x, y] = frontier(c, r, 0);
+      out.differing = fmt::format("{}  against  {}", text(x), text(y));
+      return;
+    }
+    out.outcome = LocalResult::Outcome::Equal;
+    const Approximated* worst = nullptr;
+    for (const TermId t : reached(c, open)) {
+      const auto it = replaced_.find(t);
+      if (it == replaced_.end()) continue;
+      const Approximated& a = approximations_[it->second];
+      if (worst == nullptr || a.bound > worst->bound) worst = &a;
+    }
+    if (worst == nullptr) return;
+    out.outcome = LocalResult::Outcome::Approximation;
+    out.differing = worst->text;
+    out.reason =
+        fmt::format("{}; error at most {:.2g} of the condition scale over the whole domain",
+                    worst->text, worst->bound);
+  }
+
+  // Those of `open` (ascending) that a root is made of.
+  std::vector<TermId> reached(TermId root, const std::vector<TermId>& open) const {
+    const auto is_open = [&](TermId t) { return std::binary_search(open.begin(), open.end(), t); };
+    return walk({root}, is_open, [](TermId) { return true; });
+  }
 
   // candidate = k * reference for a rational k near 1 (a divisor n - 1 for n, say).
-  bool scaled(LocalResult& out) {
-    const auto &c = cells_[c_root_], &r = cells_[r_root_];
+  bool scaled(const Roots& root, LocalResult& out) {
+    const auto &c = cells_[root.c], &r = cells_[root.r];
     int64_t num = 0, den = 1;
     if (c.v <= 0 || r.v <= 0) return false;
     const auto& p = domain_.primes().p;
@@ -141,20 +183,36 @@ class Sweep {
     return true;
   }
 
-  std::vector<TermId> order(TermId root) const {  // reachable terms, arguments first
-    std::vector<TermId> stack = {root}, out;
-    std::unordered_set<TermId> seen = {root};
+  // Terms that `enter` lets in, from the roots down through those that `open` opens; ascending, so
+  // arguments first.
+  template <class Enter, class Open>
+  std::vector<TermId> walk(const std::vector<TermId>& roots, const Enter& enter,
+                           const Open& open) const {
+    std::vector<TermId> stack, out;
+    std::unordered_set<TermId> seen;
+    const auto reach = [&](TermId t) {
+      if (enter(t) && seen.insert(t).second) stack.push_back(t);
+    };
+    for (const TermId t : roots) reach(t);
     while (!stack.empty()) {
       const TermId t = stack.back();
       stack.pop_back();
       out.push_back(t);
       const Term& x = dag_[t];
-      if (x.kind != Term::Kind::Apply) continue;
-      for (int k = 0; k < info(x.fn).arity; ++k)
-        if (seen.insert(x.arg[k]).second) stack.push_back(x.arg[k]);
+      if (x.kind != Term::Kind::Apply || !open(t)) continue;
+      for (int k = 0; k < info(x.fn).arity; ++k) reach(x.arg[k]);
     }
-    std::sort(out.begin(), out.end());  // ids ascend from arguments to users
+    std::sort(out.begin(), out.end());
     return out;
+  }
+  std::vector<TermId> order(const std::vector<TermId>& roots) const {
+    const auto all = [](TermId) { return true; };
+    return walk(roots, all, all);
+  }
+  // Down to those that the reference has too: what lies below them is equal.
+  std::vector<TermId> unshared(const std::vector<TermId>& roots) const {
+    return walk(
+        roots, [](TermId) { return true; }, [&](TermId t) { return !shared(t); });
   }
 
   void make_experiments() {
@@ -169,7 +227,8 @@ class Sweep {
   }
 
   void evaluate(TermId id) {
-    if (evaluated_[id]) return;
+    if (evaluated_[id] || out_of_time_) return;
+    if ((++evaluations_ & 0xfff) == 0 && Clock::now() > rq_.deadline) out_of_time_ = true;
     evaluated_[id] = 1;
     cells_[id] = eval_cell(dag_, domain_, id, [&](TermId a) { return cells_[a]; });
     const Term& t = dag_[id];
@@ -223,8 +282,8 @@ class Sweep {
 
   bool shared(TermId t) const { return by_image_.count(cells_[t].v) != 0; }
 
-  void sweep(const std::vector<TermId>& c_order, bool allow_approximation) {
-    int attempts = 0;
+  void sweep(const std::vector<TermId>& c_order, bool allow_approximation, size_t most) {
+    size_t attempts = 0;
     for (TermId t : c_order) {
       const bool fixed = overridden_.count(t) != 0;
       if (!fixed) {
@@ -236,7 +295,7 @@ class Sweep {
         if (had) samples_[t] = keep;
         c_images_.insert(cells_[t].v);
       }
-      if (dag_[t].kind != Term::Kind::Apply || shared(t) || attempts > kMaxAttempts ||
+      if (dag_[t].kind != Term::Kind::Apply || shared(t) || attempts > most ||
           Clock::now() > rq_.deadline)
         continue;
       const FnClass cls = info(dag_[t].fn).cls;
@@ -292,13 +351,14 @@ class Sweep {
                         r,
                         [&](TermId t) { return leaf(t, c, r); },
                         [&](TermId t) { return cells_[t]; },
-                        r == r_root_};
+                        r_roots_.count(r) != 0};
     bool ok = same && prove_by_cases(request);
     if (!ok) {
       if (!allow_approximation) return false;
       const std::optional<double> bound =
           bound_unary(request, rq_.tolerance.atol / std::max(rq_.tolerance.rtol, 1e-300));
       if (!bound || *bound > rq_.tolerance.rtol) return false;
+      replaced_[c] = approximations_.size();
       approximations_.push_back({fmt::format("{} stands for {}", text(c), text(r)), *bound});
       approximated_.insert({c, r});  // no leaf: what lies below both still belongs together
     }
@@ -317,8 +377,8 @@ class Sweep {
     const FnClass cls = info(x.fn).cls;
     if (cls == FnClass::C || cls == FnClass::L) return false;
     if (!evaluated_[t] || approximated_.count(t) != 0) return false;
-    return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 &&
-           weight(t) > 12 && !leaf_below(t, c, r);
+    return by_image_.count(cells_[t].v) != 0 && c_images_.count(cells_[t].v) != 0 && heavy(t) &&
+           !leaf_below(t, c, r);
   }
   // A leaf with a number added or as a factor says nothing new, and as a leaf of its own would lose
   // what it has to do with the one below.
@@ -336,14 +396,15 @@ class Sweep {
     }
     return open == 1 && leaf(below, c, r);
   }
-  int weight(TermId t) {
-    auto it = weight_.find(t);
-    if (it != weight_.end()) return it->second;
-    const Term& x = dag_[t];
-    int w = 1;
-    if (x.kind == Term::Kind::Apply)
-      for (int k = 0; k < info(x.fn).arity && w < 1000; ++k) w += weight(x.arg[k]);
-    return weight_[t] = std::min(w, 1000);
+  bool heavy(TermId root) const {  // more than a few terms, written out
+    int count = 0;
+    std::vector<TermId> stack = {root};
+    while (!stack.empty() && ++count <= 12) {
+      const Term& x = dag_[stack.back()];
+      stack.pop_back();
+      if (x.kind == Term::Kind::Apply) stack.insert(stack.end(), x.arg, x.arg + info(x.fn).arity);
+    }
+    return count > 12;
   }
 
   // The smallest pair of differing sub-terms in corresponding places.
@@ -361,13 +422,17 @@ class Sweep {
   }
 
   std::string text(TermId t) const {
+    constexpr size_t kShown = 2000;  // no text is longer
     std::unordered_map<TermId, std::string> names;
-    for (TermId k : order(t)) {
-      const Term& x = dag_[k];
+    std::vector<TermId> reached = {t};
+    for (size_t k = 0; k < reached.size(); ++k) {
+      const Term& x = dag_[reached[k]];
+      if (x.kind == Term::Kind::Apply && reached.size() < kShown)
+        reached.insert(reached.end(), x.arg, x.arg + info(x.fn).arity);
       if (x.kind != Term::Kind::Symbol) continue;
       for (const SymbolInfo& s : rq_.symbols)
         if (s.symbol == x.symbol)
-          names[k] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
+          names[reached[k]] = fmt::format("{}[{}]", s.name.empty() ? "x" : s.name, x.element);
     }
     return dag_.text(t, names, 30);
   }
@@ -375,22 +440,36 @@ class Sweep {
   const LocalRequest& rq_;
   TermDag dag_;
   FieldDomain domain_;
-  TermId c_root_ = 0, r_root_ = 0;
+  std::vector<Roots> roots_;
+  std::unordered_set<TermId> r_roots_;
   std::vector<FieldDomain::Cell> cells_;
   std::vector<Samples> samples_;
   std::vector<uint8_t> evaluated_;
+  uint64_t evaluations_ = 0;
+  bool out_of_time_ = false;
   std::vector<Experiment> experiments_;
   std::unordered_map<double, TermId> by_image_;  // of the reference
   std::unordered_set<double> c_images_;          // of what the sweep has come past, as replaced
   std::vector<std::map<int64_t, std::vector<TermId>>> by_value_;  // of each sample
   std::unordered_set<TermId> overridden_;
-  std::unordered_map<TermId, int> weight_;
   std::vector<Approximated> approximations_;
+  std::unordered_map<TermId, size_t> replaced_;  // by which of them
   std::unordered_set<TermId> approximated_;
 };
 
 }  // namespace
 
-LocalResult prove_locally(const LocalRequest& request) { return Sweep(request).run(); }
+LocalResult prove_locally(const LocalRequest& request) {
+  const std::vector<LocalResult> out = Sweep(request).run(std::array{request.position});
+  if (!out.empty()) return out[0];
+  LocalResult none;
+  none.reason = "the cone is too large or indexed by data";
+  return none;
+}
+
+std::vector<LocalResult> prove_together(const LocalRequest& request,
+                                        std::span<const int64_t> positions) {
+  return Sweep(request).run(positions);
+}
 
 }  // namespace assay::check

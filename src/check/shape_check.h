@@ -105,6 +105,7 @@ class ShapeCheck {
   bool refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& diff);
   bool unlike_work(const Plan& c_plan, const Plan& r_plan) const;
   static double work(const Side& side, const Plan& plan);
+  std::vector<Positions> left_alone(const std::vector<Positions>& where);
   bool refuted_at_once(const std::vector<Positions>& where);
 
   // shape_quality.cpp: what is looked at beside a proof: definedness, rounding and special values,
@@ -146,7 +147,8 @@ class ShapeCheck {
     }
   };
   Status examine(const ImageDiff& diff);
-  void settle_behind_cuts(size_t k, Positions& open);  // shape_cuts.cpp
+  void settle_together(size_t k, Positions& open);  // shape_together.cpp
+  bool refuted_soon(size_t k, int64_t position);
   void examine_rest(size_t k, const Positions& open, const std::map<int64_t, int64_t>& done);
   std::vector<Positions> only(size_t k, Positions positions) const;
   std::vector<Positions> alike_positions(size_t k, const Positions& open);

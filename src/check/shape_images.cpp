@@ -6,6 +6,7 @@
 #include <future>
 #include <unordered_set>
 
+#include "check/classes.h"
 #include "check/concrete.h"
 #include "check/lemma_refute.h"
 #include "check/order.h"
@@ -309,6 +310,18 @@ double ShapeCheck::work(const Side& side, const Plan& plan) {  // operations on 
       sum += static_cast<double>(plan.steps[s].nests[n].count()) *
              static_cast<double>(side.ops[s]->shapes[n]->reduction_count);
   return sum;
+}
+
+// Of outputs that the reference computes and the candidate does not write: running statistics that
+// are never updated, say.
+std::vector<Positions> ShapeCheck::left_alone(const std::vector<Positions>& where) {
+  std::vector<Positions> out(where.size());
+  if (!given_) return out;
+  for (size_t k = 0; k < pairs_.size(); ++k)
+    if (writers_of(candidate_, pairs_[k].candidate.buffer).empty() &&
+        !writers_of(reference_, pairs_[k].reference.buffer).empty())
+      out[k] = where[k];
+  return out;
 }
 
 // The last location of each output.

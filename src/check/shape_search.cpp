@@ -19,7 +19,7 @@ Status ShapeCheck::examine(const ImageDiff& diff) {
     Positions open = diff.differ[k];
     open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
     std::sort(open.begin(), open.end());
-    settle_behind_cuts(k, open);
+    if (open.size() > 1 && !refuted_soon(k, open.back())) settle_together(k, open);
     if (open.empty()) continue;
     const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
     std::map<int64_t, int64_t> done;
@@ -196,6 +196,16 @@ std::vector<Experiment> ShapeCheck::experiments_for(const SearchRequest& rq,
        structured_experiments(symbols_, suspects, spots, boundaries_, options_.seed))
     all.push_back(std::move(e));
   return all;
+}
+
+// A few inputs at one location. Nothing is added.
+bool ShapeCheck::refuted_soon(size_t k, int64_t position) {
+  const auto cones = cones_of(k, position);
+  if (!cones) return false;
+  const SearchRequest request = cones->request(*this);
+  SearchResult found;
+  search_few(request, found);
+  return found.outcome == SearchResult::Outcome::Refuted;
 }
 
 void ShapeCheck::search_few(const SearchRequest& rq, SearchResult& found) {

@@ -16,29 +16,31 @@ bool FieldDomain::is_tail(Pair w, double at, Pair f, Pair g, double half_unit, c
   if (!(at >= 3) || g.v == 0) return false;
   thread_local const Snapper kPlain({});  // these literals are nobody's, and not listed
   auto constant = [&](double value) { return ideal_pair(kPlain.snap(Ty::F64, value)); };
-  // f / g, or its reciprocal, as a function of w that tends to 1.
-  const double ratio = f_mul(p, f.v, f_inv(p, g.v)), back = f_mul(p, g.v, f_inv(p, f.v));
+  // f / g, or its reciprocal, is num / den, a function of w that tends to 1. Multiplied out:
+  // inverses are the dear part.
   auto is = [&](double num, double den, double deviation, const char* what) {
     if (!(deviation <= half_unit)) return false;
-    const double r = f_mul(p, num, f_inv(p, den));
-    if (r != ratio && r != back) return false;
+    if (f_mul(p, num, g.v) != f_mul(p, f.v, den) && f_mul(p, num, f.v) != f_mul(p, g.v, den))
+      return false;
     *name = what;
     return true;
   };
-  auto erf = [&](double scale) {  // of w * scale
-    Row a, out;
-    clear(a);
-    const Pair s = constant(scale);
-    std::fill_n(a.v, kRow, f_mul(p, w.v, s.v));
-    std::fill_n(a.e, kRow, f_mul(q, w.e, s.e));
-    clear(out);
-    odd_even(Fn::Erf, a, true, out, 1);
-    return out.v[0];
+  const auto by_erf = [&] {
+    auto erf = [&](double scale) {  // of w * scale
+      Row a, out;
+      clear(a);
+      const Pair s = constant(scale);
+      std::fill_n(a.v, kRow, f_mul(p, w.v, s.v));
+      std::fill_n(a.e, kRow, f_mul(q, w.e, s.e));
+      clear(out);
+      odd_even(Fn::Erf, a, true, out, 1);
+      return out.v[0];
+    };
+    return is(erf(1), 1, std::erfc(at), "1 against erf(w)") ||
+           is(f_add(p, 1, erf(M_SQRT1_2)), 2, std::erfc(at * M_SQRT1_2) / 2,
+              "1 against normcdf(w)");
   };
-  if (is(erf(1), 1, std::erfc(at), "1 against erf(w)") ||
-      is(f_add(p, 1, erf(M_SQRT1_2)), 2, std::erfc(at * M_SQRT1_2) / 2, "1 against normcdf(w)"))
-    return true;
-  if (!with_exp_) return false;
+  if (!with_exp_) return by_erf();
   // c log(1 + e^w) against c w. PyTorch's own softplus turns at 20, in double too.
   LogForm plain;
   const LogForm* log = find_log(f.v, plain);
@@ -69,7 +71,8 @@ bool FieldDomain::is_tail(Pair w, double at, Pair f, Pair g, double half_unit, c
       is(down1, up1, 2 * x1, "1 against tanh(w / 2)") ||
       is(down2, up2, 2 * x2, "1 against tanh(w)") || is(up2, 1, x2, "exp(w) / 2 against cosh(w)") ||
       is(down2, 1, x2, "exp(w) / 2 against sinh(w)") || is(1, up2, x2, "1 against sigmoid(2 w)") ||
-      is(two1, f_add(p, two1, f_add(p, e2, e2)), 2 * x2, "1 against tanh(log(1 + exp(w)))"))
+      is(two1, f_add(p, two1, f_add(p, e2, e2)), 2 * x2, "1 against tanh(log(1 + exp(w)))") ||
+      by_erf())
     return true;
   // The tanh form of GELU: sigmoid(2 sqrt(2 / pi) (w + 0.044715 w^3)).
   const Pair slope = constant(0.79788456080286535588), cubic = constant(0.044715);
