@@ -42,7 +42,11 @@ class TraceBuilder {
   NodeId undef(Ty type, UndefReason reason);
   NodeId pred_const(bool v) { return constant(Ty::Pred, v ? 1 : 0); }
   // Constant nodes: the same bits in all lanes?
-  bool is_constant(NodeId n, uint64_t* bits) const;
+  bool is_constant(NodeId n, uint64_t* bits) const {
+    if (!is(n, NodeKind::ConstAll)) return false;
+    *bits = trace.constants[trace.nodes[n].a];
+    return true;
+  }
 
   NodeId bcast(NodeId n, uint8_t lane);
   NodeId perm(NodeId n, const LaneMap& from);
@@ -144,6 +148,11 @@ class TraceBuilder {
 };
 
 Ty result_type(const Op& op);
-bool same_class(Ty a, Ty b);  // of one width, both float of one format or both integer
+// Of one width, both float of one format or both integer.
+inline bool same_class(Ty a, Ty b) {
+  if (a == b) return true;
+  if (a == Ty::Pred || b == Ty::Pred) return false;
+  return bits(a) == bits(b) && !is_float(a) && !is_float(b);
+}
 
 }  // namespace assay::machine

@@ -5,20 +5,9 @@
 #include <cmath>
 
 #include "base/ieee.h"
+#include "term/field_detail.h"
 
 namespace assay::term {
-namespace {
-
-constexpr uint32_t kAll = 0xffffffffu;
-
-template <class F>
-void for_lanes(uint32_t mask, F&& f) {
-  for (; mask != 0; mask &= mask - 1) f(__builtin_ctz(mask));
-}
-
-void clear_marks(FieldDomain::Row& r) { r.raw = r.pinf = r.ninf = r.undef = r.taint = r.lazy = 0; }
-
-}  // namespace
 
 FieldDomain::FieldDomain(const Settings& settings, const Snapper& snapper)
     : primes_(settings.prime),
@@ -261,20 +250,20 @@ bool FieldDomain::is_const(double image, double* value) {
 
 void FieldDomain::set_bits(uint64_t bits, Row& out) const {
   clear_marks(out);
-  out.raw = kAll;
+  out.raw = kAllLanes;
   for (double& v : out.v) v = std::bit_cast<double>(bits);
 }
 
 void FieldDomain::set_bits(const uint64_t* bits, Row& out) const {
   clear_marks(out);
-  out.raw = kAll;
+  out.raw = kAllLanes;
   for (int l = 0; l < kRow; ++l) out.v[l] = std::bit_cast<double>(bits[l]);
 }
 
 void FieldDomain::set_number(Ty type, double value, Row& out) {
   clear_marks(out);
   if (std::isinf(value)) {
-    (value > 0 ? out.pinf : out.ninf) = kAll;
+    (value > 0 ? out.pinf : out.ninf) = kAllLanes;
     value = 0;
   }
   const Pair c = literal(type, value);
@@ -296,7 +285,7 @@ void FieldDomain::set_integer(const int64_t* values, Row& out) {
 
 void FieldDomain::set_undef(uint64_t tag, Row& out) const {
   clear_marks(out);
-  out.undef = kAll;
+  out.undef = kAllLanes;
   for (int l = 0; l < kRow; ++l) {
     out.v[l] = to_element(mix64(mix64(tag * 64 + static_cast<uint64_t>(l)) ^ salt_v_ ^ 0xdead));
     out.e[l] = e_hash(out.v[l]);
@@ -451,7 +440,7 @@ FieldDomain::Cell FieldDomain::combine(Fn fn, Ty type, const Cell& a, const Cell
 }
 
 void FieldDomain::broadcast(const Row& from, int lane, Row& out) const {
-  auto spread = [&](uint32_t marks) { return ((marks >> lane) & 1) != 0 ? kAll : 0u; };
+  auto spread = [&](uint32_t marks) { return ((marks >> lane) & 1) != 0 ? kAllLanes : 0u; };
   const double v = from.v[lane], e = from.e[lane];
   const Row marks_of = {{},
                         {},
