@@ -126,7 +126,6 @@ class FieldDomain {
   // No row holds a lazy extremum any more.
   void release_lazy();
 
-  // Nodes that feed nothing but themselves to logs and the like; see field_laws.cpp.
   uint64_t unknown_scatters = 0;   // stores at an index of unknown form
   uint64_t agreements = 0;         // lanes in which agree() found one image
   uint64_t rational_laws = 0;      // selections merged because a slope was a small rational
