@@ -390,7 +390,10 @@ class Sweep {
     int open = 0;
     for (int k = 0; k < info(x.fn).arity; ++k) {
       const Term::Kind kind = dag_[x.arg[k]].kind;
-      if (kind == Term::Kind::Number || kind == Term::Kind::Integer) continue;
+      double number = 0;  // converted from an integer, say
+      if (kind == Term::Kind::Number || kind == Term::Kind::Integer ||
+          (evaluated_[x.arg[k]] && domain_.is_const(cells_[x.arg[k]].v, &number)))
+        continue;
       below = x.arg[k];
       ++open;
     }
