@@ -106,6 +106,61 @@ template <class T>
 T ATenCeilDiv(T a, T b) {
   return (a + b - 1) / b;
 }
+// As PyTorch's: made at the first record; what was never recorded blocks nothing.
+class CUDAEvent {
+ public:
+  CUDAEvent() = default;
+  explicit CUDAEvent(unsigned int flags) : flags_(flags) {}
+  ~CUDAEvent() {
+    if (event_ != nullptr) (void)cudaEventDestroy(event_);
+  }
+  CUDAEvent(const CUDAEvent&) = delete;
+  CUDAEvent& operator=(const CUDAEvent&) = delete;
+  CUDAEvent(CUDAEvent&& o) noexcept { swap(o); }
+  CUDAEvent& operator=(CUDAEvent&& o) noexcept {
+    swap(o);
+    return *this;
+  }
+  operator cudaEvent_t() const { return event_; }
+  cudaEvent_t event() const { return event_; }
+  std::optional<Device> device() const {
+    return isCreated() ? std::optional<Device>(Device(kCUDA, 0)) : std::nullopt;
+  }
+  bool isCreated() const { return event_ != nullptr; }
+  DeviceIndex device_index() const { return 0; }
+  bool query() const { return true; }
+  void record() { record(getCurrentCUDAStream()); }
+  void record(const CUDAStream& stream) {
+    if (event_ == nullptr) c10::detail::cuda_check(cudaEventCreateWithFlags(&event_, flags_));
+    c10::detail::cuda_check(cudaEventRecord(event_, stream.stream()));
+    recorded_ = true;
+  }
+  void recordOnce(const CUDAStream& stream) {
+    if (!recorded_) record(stream);
+  }
+  void block(const CUDAStream& stream) const {
+    if (event_ != nullptr)
+      c10::detail::cuda_check(cudaStreamWaitEvent(stream.stream(), event_, 0));
+  }
+  void synchronize() const {
+    if (event_ != nullptr) c10::detail::cuda_check(cudaEventSynchronize(event_));
+  }
+  float elapsed_time(const CUDAEvent& other) const {
+    float ms = 0;
+    c10::detail::cuda_check(cudaEventElapsedTime(&ms, event_, other.event_));
+    return ms;
+  }
+
+ private:
+  void swap(CUDAEvent& o) noexcept {
+    std::swap(event_, o.event_);
+    std::swap(flags_, o.flags_);
+    std::swap(recorded_, o.recorded_);
+  }
+  cudaEvent_t event_ = nullptr;
+  unsigned int flags_ = cudaEventDisableTiming;
+  bool recorded_ = false;
+};
 inline cublasHandle_t getCurrentCUDABlasHandle() {
   return static_cast<cublasHandle_t>(assay_blas_handle());
 }
