@@ -45,6 +45,9 @@ TEST(Json, RandomProgramsRoundTrip) {
     const auto back = from_json(*text);
     ASSERT_TRUE(back) << "seed " << seed << ": " << back.error().message << "\n" << *text;
     EXPECT_EQ(*to_json(*back), *text) << "seed " << seed;
+    EXPECT_EQ(back->form, p.form) << "seed " << seed;
+    EXPECT_EQ(back->function, p.function) << "seed " << seed;
+    EXPECT_EQ(back->unjoined, p.unjoined) << "seed " << seed;
     ASSERT_EQ(back->steps.size(), p.steps.size());
     for (size_t i = 0; i < p.steps.size(); ++i) {
       EXPECT_EQ(back->steps[i].what.index(), p.steps[i].what.index());
@@ -122,6 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{R"({"schema":1,"steps":[{"kind":"jump"}]})", DiagKind::Unsupported, "jump"},
         BadText{R"({"schema":1,"outputs":[{"buffer":0,"dtype":"bool","shape":[1],"strides":[1]}]})",
                 DiagKind::Invalid, "a view on buffer 0"},
+        BadText{R"({"schema":1,"unjoined":[0]})", DiagKind::Invalid, "an unjoined step"},
         BadText{R"({"schema":1,"steps":[{"kind":"op","op":"x","after":[0]}]})", DiagKind::Invalid,
                 "order"},
         BadText{R"({"schema":1,"steps":[{"kind":"launch","module":0,"kernel":"k","grid":[1,1,1],

@@ -26,8 +26,10 @@ class RandomProgram {
     for (int i = below(8); i > 0; --i) p.steps.push_back(step());
     for (int i = below(3); i > 0; --i) p.outputs.push_back(view());
     for (int i = below(3); i > 0; --i) p.mutated.push_back(view());
+    if (!p.steps.empty() && coin()) p.unjoined.push_back(below(static_cast<int>(p.steps.size())));
     p.notes.push_back({"host-read", "low", text(), -1, {"a.cu", 7, 3}});
     p.form = coin() ? "functional" : "";
+    p.function = p.form.empty() ? "" : "module_fn";
     p.init_args.push_back({"0", double{1e-5}, "scalar"});
     p.changed.push_back({"batch_size", below(100)});
     return p;
