@@ -20,7 +20,16 @@ Positions not_equal(const ImageDiff& diff, size_t k) {
   return apart;
 }
 
+std::string value_text(const ExactValue& v) {
+  return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
+}
+
 }  // namespace
+
+bool values_apart(const ExactValue& a, const ExactValue& b) {
+  return a.undef != b.undef ||
+         (!a.undef && std::fabs(a.v - b.v) > 1e-6 * (a.m + b.m + std::fabs(a.v)));
+}
 
 Witness any_input(const char* how) {
   Witness w;
@@ -126,6 +135,8 @@ Status Defects::hazards() {
   std::stable_sort(all.begin(), all.end(),
                    [](const Hazards& a, const Hazards& b) { return a.step < b.step; });
   for (Hazards& h : all) {
+    for (const LocationResult& r : h.results)
+      if (r.cls == "race") seen_races_.emplace_back(h.step, r.loc);
     std::move(h.findings.begin(), h.findings.end(), std::back_inserter(findings_));
     std::move(h.results.begin(), h.results.end(), std::back_inserter(results_));
     if (status && !h.status) status = h.status;
@@ -201,9 +212,7 @@ bool Defects::schedules_differ(const Plan& first, const Plan& second, size_t k,
         return exact_value(side_, plan, pairs_[k].candidate, position, inputs[i], snapper);
       };
       const ExactValue a = value(first), b = value(second);
-      const bool differ = a.undef != b.undef ||
-                          (!a.undef && std::fabs(a.v - b.v) > 1e-6 * (a.m + b.m + std::fabs(a.v)));
-      if (!differ) continue;
+      if (!values_apart(a, b)) continue;
       schedules_result(first, k, apart.size(), position, inputs[i], a, b);
       return true;
     }
@@ -221,17 +230,34 @@ void Defects::schedules_result(const Plan& plan, size_t k, size_t count, int64_t
   r.loc = origin_of(side_, plan, pairs_[k].candidate, position);
   for (const LocationResult& race : races_)
     if (race.loc.line != 0) r.loc = race.loc;
-  auto text = [](const ExactValue& v) {
-    return v.undef ? std::string("an undefined value") : fmt::format("{:.9g}", v.v);
-  };
   r.reason = fmt::format(
       "two legal schedules give different values: {} where warps run in ascending order, {} in "
       "descending order",
-      text(a), text(b));
+      value_text(a), value_text(b));
   r.witness = input.witness();
   r.witness->replayed = true;
   r.witness->replay = "both schedules on the virtual GPU";
   results_.push_back(std::move(r));
+}
+
+bool Defects::races_in(const Plan& plan) const {
+  return std::any_of(seen_races_.begin(), seen_races_.end(),
+                     [&](const auto& race) { return plan.steps[race.first].launch.has_value(); });
+}
+
+void Defects::blame_race(LocationResult& r, const Plan& plan, const ExactValue& ascending,
+                         const ExactValue& descending) const {
+  if (!values_apart(ascending, descending)) return;
+  r.cls = "race";
+  r.reason += fmt::format(
+      "; a race decides the candidate's: {} where warps run in ascending order, {} in descending "
+      "order",
+      value_text(ascending), value_text(descending));
+  for (const auto& [step, loc] : seen_races_) {
+    if (!plan.steps[step].launch || loc.line == 0) continue;
+    r.loc = loc;
+    return;
+  }
 }
 
 // What an unjoined step writes is there or not when the caller reads the output.

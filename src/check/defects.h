@@ -3,6 +3,8 @@
 // elements that nothing writes, accesses out of bounds, races, steps that nothing orders. Of the
 // candidate these refute; a reference that has them is no measure, so its own leave a verdict open.
 #include <future>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "check/experiment.h"
@@ -22,6 +24,9 @@ Witness any_input(const char* how);
 // The instruction that stored an element of an output; no line: no launch did.
 SrcLoc origin_of(const Side& side, const Plan& plan, const program::TensorView& view,
                  int64_t position);
+
+// Values of one location by two schedules that are not one value with rounding.
+bool values_apart(const ExactValue& a, const ExactValue& b);
 
 class Defects {
  public:
@@ -43,6 +48,12 @@ class Defects {
   // already decided (`decided`), it stands beside the verdict; else the verdict stays open.
   Status races(const Plan& plan, const LocationPlan& where, const term::Snapper& snapper,
                bool decided);
+  bool races_in(const Plan& plan) const;  // were any seen in a launch of the plan?
+  // A wrong value is of class "race" where races_in() the plan of its location explain it: at the
+  // input that shows it two legal schedules give different values. Where they agree, nothing is
+  // done.
+  void blame_race(LocationResult& r, const Plan& plan, const ExactValue& ascending,
+                  const ExactValue& descending) const;
   // Outputs whose last writer nothing orders before what the caller does with them.
   void unjoined(const LocationPlan& where);
   // Steps on streams that nothing joins: the other order is tried; if it changes a value or reads
@@ -70,7 +81,8 @@ class Defects {
   std::string spoiled_;
   std::vector<Finding> findings_;
   std::vector<LocationResult> results_;
-  std::vector<LocationResult> races_;  // not decided yet
+  std::vector<LocationResult> races_;                  // not decided yet
+  std::vector<std::pair<size_t, SrcLoc>> seen_races_;  // step and place, decided or not
   struct Hazards {
     size_t step = 0;
     Status status;

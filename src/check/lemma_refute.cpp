@@ -37,7 +37,7 @@ class Refuter {
  public:
   explicit Refuter(const LemmaRefutation& in) : in_(in) {}
 
-  std::optional<LocationResult> run() {
+  std::optional<LemmaRefuted> run() {
     const Deadline until(in_.until);
     size_t tried = 0;
     for (const Suspect& spot : spots()) {
@@ -186,7 +186,7 @@ class Refuter {
     return true;
   }
 
-  std::optional<LocationResult> attempt(const Experiment& e) {
+  std::optional<LemmaRefuted> attempt(const Experiment& e) {
     std::vector<Selection> selected(in_.lemmas.reference.size());
     for (size_t k = 0; k < selected.size(); ++k)
       if (!select(k, selected[k])) return std::nullopt;
@@ -215,7 +215,8 @@ class Refuter {
     if (!ci || !ri) return std::nullopt;
     const double seen = std::fabs(*ci - *ri);
     if (!(seen >= 0.5 * gap) || !(seen > tol.rtol * scale + tol.atol)) return std::nullopt;
-    LocationResult out;
+    LemmaRefuted refuted;
+    LocationResult& out = refuted.result;
     out.kind = VerdictKind::Refuted;
     out.cls = "value";
     out.reason = "the values differ (one element large, all others zero)";
@@ -227,7 +228,11 @@ class Refuter {
     out.witness = e.witness();
     out.witness->replayed = true;
     out.witness->replay = "the real build on the virtual GPU";
-    return out;
+    if (in_.descending != nullptr) {
+      const auto d = value(in_.candidate, *in_.descending, in_.pair.candidate);
+      refuted.schedules = {{c.v, c.m, c.undef}, {d.v, d.m, d.undef}};
+    }
+    return refuted;
   }
 
   std::optional<double> ieee_reference(const Experiment& e,
@@ -285,7 +290,7 @@ class Refuter {
 
 }  // namespace
 
-std::optional<LocationResult> refute_with_lemmas(const LemmaRefutation& request) {
+std::optional<LemmaRefuted> refute_with_lemmas(const LemmaRefutation& request) {
   if (!program::dtype_is_float(request.pair.reference.dtype)) return std::nullopt;
   return Refuter(request).run();
 }

@@ -2,8 +2,10 @@
 // A difference seen with the symbols of lemmas, found again from real inputs: all inputs are zero
 // but one, so that most elements of an intermediate tensor are alike and few must be computed.
 #include <optional>
+#include <utility>
 
 #include "check/lemma.h"
+#include "check/values.h"
 
 namespace assay::check {
 
@@ -20,10 +22,16 @@ struct LemmaRefutation {
   uint64_t seed;
   Tolerance tolerance;
   Clock::time_point until;
+  const Plan* descending = nullptr;  // as c_plan, by the other schedule; where accesses race
+};
+
+struct LemmaRefuted {
+  LocationResult result;
+  std::optional<std::pair<ExactValue, ExactValue>> schedules;  // the candidate's values by both
 };
 
 // Refuted: exact values of both sides differ, and so do the real build, run concretely, and the
 // reference in IEEE arithmetic. Throws Late.
-std::optional<LocationResult> refute_with_lemmas(const LemmaRefutation& request);
+std::optional<LemmaRefuted> refute_with_lemmas(const LemmaRefutation& request);
 
 }  // namespace assay::check

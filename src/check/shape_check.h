@@ -156,6 +156,7 @@ class ShapeCheck {
   Result<Cones> cones_of(size_t k, int64_t position);
   bool examine_one(size_t k, int64_t position, bool thorough);
   void add_refutation(const SearchRequest& rq, const SearchResult& found);
+  void blame_race(const SearchRequest& rq, LocationResult& r);
   std::vector<Experiment> experiments_for(const SearchRequest& rq,
                                           const std::vector<Suspect>& spots);
   void search_few(const SearchRequest& rq, SearchResult& found);

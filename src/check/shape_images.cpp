@@ -275,22 +275,32 @@ bool ShapeCheck::refute_behind(const Lemmas& lemmas, size_t k, const ImageDiff& 
   const OutputPair& pair = pairs_[k];
   const int64_t position = diff.differ[k].back();
   const std::vector<Positions> one = only(k, {position});
-  const auto c_plan =
-      make_plan(candidate_, wants_of(pairs_, one, true), lemmas.request(true, 2 * kDirect));
+  PlanRequest c_request = lemmas.request(true, 2 * kDirect);
+  const auto c_plan = make_plan(candidate_, wants_of(pairs_, one, true), c_request);
   const auto r_plan =
       make_plan(reference_, wants_of(pairs_, one, false), lemmas.request(false, 2 * kDirect));
   if (!c_plan || !r_plan) return false;
   const Tolerance tol = tolerance_of(pair.reference.dtype, options_.rtol, options_.atol);
   const auto now = Clock::now();
-  auto found = refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair, position,
-                                   symbols_, *snapper_, options_.seed, tol,
-                                   now + (budget_.deadline - now) / 2});
+  std::optional<Plan> descending;
+  if (defects_[0].races_in(*c_plan)) {
+    c_request.descending = true;
+    auto other = make_plan(candidate_, wants_of(pairs_, one, true), c_request);
+    if (other) descending = std::move(*other);
+  }
+  auto found =
+      refute_with_lemmas({candidate_, *c_plan, reference_, *r_plan, lemmas, pair, position,
+                          symbols_, *snapper_, options_.seed, tol,
+                          now + (budget_.deadline - now) / 2, descending ? &*descending : nullptr});
   budget_.lap("search behind lemmas");
   if (!found) return false;
-  found->location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
-  found->loc = origin_of(candidate_, *c_plan, pair.candidate, position);
-  found->count = diff.differ[k].size();
-  out_.results.push_back(std::move(*found));
+  LocationResult& r = found->result;
+  r.location = {pair.index, pair.name, unravel(position, pair.reference.shape)};
+  r.loc = origin_of(candidate_, *c_plan, pair.candidate, position);
+  r.count = diff.differ[k].size();
+  if (found->schedules)
+    defects_[0].blame_race(r, *c_plan, found->schedules->first, found->schedules->second);
+  out_.results.push_back(std::move(r));
   out_.lemmas = lemmas.claims;
   return true;
 }

@@ -185,6 +185,24 @@ void ShapeCheck::add_refutation(const SearchRequest& rq, const SearchResult& fou
   }
   if (r.loc.line == 0) r.loc = origin_of(candidate_, rq.c_plan, rq.pair.candidate, rq.position);
   out_.results.push_back(std::move(r));
+  blame_race(rq, out_.results.back());
+}
+
+// Of a launch in which accesses race, the other schedule is tried on the input that refutes.
+void ShapeCheck::blame_race(const SearchRequest& rq, LocationResult& r) {
+  const Defects& mine = defects_[0];
+  if ((r.cls != "value" && r.cls != "undefined") || !r.witness || !r.witness->inputs ||
+      !mine.races_in(rq.c_plan))
+    return;
+  Wants wants;
+  wants[rq.pair.candidate.buffer].insert(rq.pair.candidate.element(rq.position));
+  const auto other = make_plan(candidate_, wants, true);
+  if (!other) return;
+  const Experiment e = Experiment::from_witness(symbols_, *r.witness->inputs);
+  const auto value = [&](const Plan& plan) {
+    return exact_value(candidate_, plan, rq.pair.candidate, rq.position, e, *snapper_);
+  };
+  mine.blame_race(r, rq.c_plan, value(rq.c_plan), value(*other));
 }
 
 std::vector<Experiment> ShapeCheck::experiments_for(const SearchRequest& rq,
