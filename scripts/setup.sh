@@ -13,6 +13,8 @@ packages_browser=(chromium chromium-driver)
 # CUDA 13.0 driver reads. These five together compile, assemble and link.
 nvcc_wheels=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
+# Reads machine instructions for map, diff and guard; cubins of CUDA 13 need one from 13 on.
+nvdisasm_wheel=nvidia-cuda-nvdisasm==13.5.37
 ruff_wheel=ruff==0.14.0
 
 # Clones in other folders share what ccache holds.
@@ -121,6 +123,20 @@ find_nvcc() {
   candidate=("$cache"/nvcc-13.0/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
   [[ -x ${candidate[0]} ]] || die "no nvcc in $cache/nvcc-13.0; remove that folder and try again"
   export ASSAY_NVCC=${candidate[0]}
+}
+
+# ASSAY_NVDISASM: as given, else on PATH or beside nvcc, else from PyPI. Maps count PTX instructions
+# where there is none, so a machine without network goes on without it.
+find_nvdisasm() {
+  [[ -n ${ASSAY_NVDISASM:-} ]] && return
+  local candidate
+  candidate=$(type -P nvdisasm || true)
+  [[ -n $candidate ]] || candidate=${ASSAY_NVCC%/*}/nvdisasm
+  if [[ ! -x $candidate ]]; then
+    (install_wheels "$cache/nvdisasm" "$nvdisasm_wheel") || return 0
+    candidate=("$cache"/nvdisasm/lib/python3*/site-packages/nvidia/cu13/bin/nvdisasm)
+  fi
+  export ASSAY_NVDISASM=${candidate[0]}
 }
 
 # build_target programs|all: asks ninja only when a source is newer than the last build.

@@ -3,6 +3,7 @@
 run_test() {
   build_target all
   find_nvcc
+  find_nvdisasm
   local failed=0 exclude=()
   [[ -e /dev/nvidiactl || " $* " == *' -LE '* ]] || exclude=(-LE gpu)
   # These two are about the address space of the confined child (its limit, and device addresses

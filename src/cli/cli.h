@@ -25,7 +25,10 @@ using Run = std::function<int()>;
 
 void add_check(CLI::App& app, Run& run);
 void add_corpus(CLI::App& app, Run& run);
+void add_diff(CLI::App& app, Run& run);
 void add_export(CLI::App& app, Run& run);
+void add_guard(CLI::App& app, Run& run);
+void add_map(CLI::App& app, Run& run);
 void add_parse(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 

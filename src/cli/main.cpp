@@ -18,7 +18,10 @@ int run_main(int argc, char** argv) {
   assay::cli::Run run;
   assay::cli::add_check(app, run);
   assay::cli::add_corpus(app, run);
+  assay::cli::add_diff(app, run);
   assay::cli::add_export(app, run);
+  assay::cli::add_guard(app, run);
+  assay::cli::add_map(app, run);
   assay::cli::add_parse(app, run);
   assay::cli::add_version(app, run);
   try {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint16_t kMachineCuda = 190;  // EM_CUDA
 constexpr uint32_t kSymtab = 2, kRela = 4, kNobits = 8, kRel = 9;
-constexpr uint64_t kExecutable = 4;   // SHF_EXECINSTR
-constexpr uint8_t kFunctionType = 2;  // STT_FUNC
+constexpr uint64_t kExecutable = 4;    // SHF_EXECINSTR
+constexpr uint8_t kFunctionType = 2;   // STT_FUNC
 constexpr uint8_t kEntryOther = 0x10;  // STO_CUDA_ENTRY in st_other
 constexpr uint64_t kReservedShared = 1024;
 constexpr size_t kHeaderSize = 64, kSectionSize = 64, kSymbolSize = 24;
@@ -42,8 +42,9 @@ class Reader {
 
   Status header() {
     const std::string_view all = out_.bytes;
-    if (all.substr(0, 4) != "\x7f"
-                            "ELF") {
+    if (all.substr(0, 4) !=
+        "\x7f"
+        "ELF") {
       const bool fat = all.substr(0, 4) == std::string_view("\x50\xed\x55\xba", 4);
       return fail(DiagKind::Invalid,
                   fat ? "a fat binary, not a cubin; cuobjdump -xelf all extracts its cubins"
@@ -56,10 +57,10 @@ class Reader {
                   {file_, 0, 0});
     Bytes in(all, 18);
     if (const uint16_t machine = in.u16(); machine != kMachineCuda)
-      return fail(DiagKind::Invalid,
-                  fmt::format("an ELF file of machine {}, not of a GPU ({})", machine,
-                              kMachineCuda),
-                  {file_, 0, 0});
+      return fail(
+          DiagKind::Invalid,
+          fmt::format("an ELF file of machine {}, not of a GPU ({})", machine, kMachineCuda),
+          {file_, 0, 0});
     Bytes rest(all, 40);
     section_offset_ = rest.u64();
     flags_ = rest.u32();

@@ -1,6 +1,6 @@
 #pragma once
-// A cubin: the ELF file that ptxas makes of one module. Sections, symbols, relocations, kernels with
-// their resources. Nothing in the file is believed: offsets, sizes and indices are checked.
+// A cubin: the ELF file that ptxas makes of one module. Sections, symbols, relocations, kernels
+// with their resources. Nothing in the file is believed: offsets, sizes and indices are checked.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -64,8 +64,8 @@ struct Cubin {
   const Section* find(std::string_view name) const;  // the first of that name, else nullptr
 };
 
-// `file` names it in diagnostics. Errors: Invalid (no ELF file, no cubin, damaged: what and at which
-// byte), Unsupported (32 bits, big-endian).
+// `file` names it in diagnostics. Errors: Invalid (no ELF file, no cubin, damaged: what and at
+// which byte), Unsupported (32 bits, big-endian).
 Result<std::unique_ptr<Cubin>> read_cubin(std::string bytes, const std::string& file);
 
 // The module's PTX as ptxas kept it with -lineinfo (lines keep their numbers, comments and `.loc`

@@ -27,8 +27,8 @@ struct Header {
   uint8_t min_length = 1;
   int8_t line_base = 0;
   uint8_t line_range = 1, opcode_base = 10;
-  std::vector<uint8_t> operands;    // of each standard opcode
-  std::vector<uint32_t> files;      // index into LineTable::files
+  std::vector<uint8_t> operands;  // of each standard opcode
+  std::vector<uint32_t> files;    // index into LineTable::files
 };
 
 // The registers of the line machine, and where call sites stand.
@@ -144,11 +144,21 @@ class LineReader {
 
   void standard(uint8_t opcode, const Header& h, Bytes* in, State* s, Sequence* sequence) {
     switch (opcode) {
-      case kCopy: add(*s, h, sequence); return;
-      case kAdvancePc: s->address += in->uleb() * h.min_length; return;
-      case kAdvanceLine: s->line += static_cast<uint64_t>(in->sleb()); return;
-      case kSetFile: s->file = in->uleb(); return;
-      case kSetColumn: s->column = in->uleb(); return;
+      case kCopy:
+        add(*s, h, sequence);
+        return;
+      case kAdvancePc:
+        s->address += in->uleb() * h.min_length;
+        return;
+      case kAdvanceLine:
+        s->line += static_cast<uint64_t>(in->sleb());
+        return;
+      case kSetFile:
+        s->file = in->uleb();
+        return;
+      case kSetColumn:
+        s->column = in->uleb();
+        return;
       case kConstAddPc:
         s->address += static_cast<uint64_t>((255 - h.opcode_base) / h.line_range) * h.min_length;
         return;
@@ -198,8 +208,7 @@ class LineReader {
   }
 
   void finish(const State& s, Sequence* sequence) {
-    const uint64_t size =
-        s.known_section ? cubin_.sections[sequence->section].data.size() : 0;
+    const uint64_t size = s.known_section ? cubin_.sections[sequence->section].data.size() : 0;
     if (!s.known_section) out_.damaged += static_cast<uint32_t>(sequence->rows.size());
     sequence->end = std::min(s.address, size);
     if (s.known_section) out_.sequences.push_back(std::move(*sequence));

@@ -2,8 +2,9 @@
 // The line tables of a cubin, all of them DWARF 2 or 3 line programs:
 //   .debug_line          instruction -> source line, with where inlined code was called
 //   .nv_debug_line_sass  instruction -> line of the PTX (elf/cubin.h, embedded_ptx)
-// Beyond DWARF, extended opcode 0x90 gives the rows that follow a call site: operands are the number
-// of an earlier row of the sequence (1 is the first, 0 none) and the name's offset in .debug_str.
+// Beyond DWARF, extended opcode 0x90 gives the rows that follow a call site: operands are the
+// number of an earlier row of the sequence (1 is the first, 0 none) and the name's offset in
+// .debug_str.
 #include <cstdint>
 #include <string>
 #include <vector>

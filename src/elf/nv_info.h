@@ -4,7 +4,8 @@
 
 namespace assay::elf {
 
-// Fills in what Cubin::functions lack. Entries that are cut off or name no function are passed over.
+// Fills in what Cubin::functions lack. Entries that are cut off or name no function are passed
+// over.
 void read_nv_info(Cubin* cubin);
 
 }  // namespace assay::elf

@@ -135,7 +135,8 @@ Status check_text(const std::string& source, const fs::path& path) {
   return {};
 }
 
-Result<Job> make_job(const CompileRequest& request, bool extension) {
+// Everything but whether the semantic build works.
+Result<Job> plain_job(const CompileRequest& request, bool extension) {
   if (request.sources.empty()) return fail(DiagKind::Invalid, "no source to compile");
   Job job;
   job.wall_seconds = request.wall_seconds;
@@ -159,6 +160,11 @@ Result<Job> make_job(const CompileRequest& request, bool extension) {
   for (const std::string& f : job.flags) key += "\n" + f;
   for (const std::string& s : job.sources) key += "\n" + s;
   job.key = program::sha256_hex(key);
+  return job;
+}
+
+Result<Job> make_job(const CompileRequest& request, bool extension) {
+  ASSAY_TRY(Job job, plain_job(request, extension));
   ASSAY_CHECK(check_semantic_build());
   return job;
 }
@@ -196,6 +202,28 @@ Result<CompiledKernels> compile_kernels(const CompileRequest& request) {
   ASSAY_TRY(out.real_ptx, read_file(folder / "real.ptx"));
   ASSAY_TRY(out.semantic_ptx, read_file(folder / "semantic-0.ptx"));
   return out;
+}
+
+Result<Assembled> compile_cubin(const CompileRequest& request, const std::string& arch) {
+  if (request.sources.size() != 1 || !is_cuda_source(request.sources[0]))
+    return fail(DiagKind::Invalid, "a cubin is compiled from one .cu file");
+  if (arch.rfind("sm_", 0) != 0)
+    return fail(DiagKind::Invalid, fmt::format("{} is no architecture such as sm_90a", arch));
+  ASSAY_TRY(const Job job, plain_job(request, false));
+  const std::string key = program::sha256_hex(job.key + "\ncubin " + arch);
+  ASSAY_TRY(fs::path folder, cached_folder("cubin", key, [&](const fs::path& f) -> Status {
+              Strings argv = {job.nvcc, "-ptx", "-arch=compute_" + arch.substr(3)};
+              argv.insert(argv.end(), job.flags.begin(), job.flags.end());
+              argv.insert(argv.end(), {"-o", (f / "real.ptx").string(), job.sources[0]});
+              return run_nvcc(std::move(argv), job.sources[0], job.wall_seconds, f);
+            }));
+  ASSAY_TRY(const std::string ptx, read_file(folder / "real.ptx"));
+  Strings assembler;  // what nvcc would pass on
+  for (const std::string& f : job.flags) {
+    const size_t at = f.find("maxrregcount=");
+    if (at != std::string::npos) assembler.push_back("-" + f.substr(at));
+  }
+  return assemble_ptx(ptx, request.sources[0], arch, request.wall_seconds, assembler);
 }
 
 }  // namespace assay::host

@@ -37,6 +37,27 @@ struct CompiledKernels {
 };
 Result<CompiledKernels> compile_kernels(const CompileRequest& request);
 
+// One module assembled: what a GPU would load, and what the assembler says about it.
+struct Assembled {
+  std::string ptx;      // with `.loc` for every line
+  std::string cubin;    // bytes
+  std::string remarks;  // ptxas -v
+  std::string arch;     // "sm_90a"
+};
+
+// The kernels of one .cu for `arch` ("sm_90a"), with line tables. Errors: as compile_kernels.
+Result<Assembled> compile_cubin(const CompileRequest& request, const std::string& arch);
+
+// PTX text (`source` names it) with ptxas, which stands beside nvcc. `arch`: "" is that of the
+// text; `flags`: further ones for ptxas. Errors: Invalid (ptxas's words), Limit, Io.
+Result<Assembled> assemble_ptx(const std::string& ptx, const std::string& source,
+                               const std::string& arch, double wall_seconds,
+                               const std::vector<std::string>& flags = {});
+
+// nvdisasm from $ASSAY_NVDISASM, PATH, beside nvcc, or in the Python packages of $ASSAY_PYTHON; "":
+// there is none.
+std::string find_nvdisasm();
+
 // nvcc from $ASSAY_NVCC, PATH or /usr/local/cuda/bin. Errors: Io.
 Result<std::string> find_nvcc();
 

@@ -67,7 +67,7 @@ TEST(Lines, InlinedRowsKnowTheirCall) {
   EXPECT_EQ(at.row->function, "inner");
   ASSERT_EQ(at.row->called_at, 1);
   EXPECT_EQ(at.sequence->rows[1].line, 12u);
-  EXPECT_EQ(table->find(code, 64).row, nullptr);      // behind the sequence
+  EXPECT_EQ(table->find(code, 64).row, nullptr);     // behind the sequence
   EXPECT_EQ(table->find(code + 1, 0).row, nullptr);  // another section
 }
 

@@ -29,11 +29,11 @@ struct Part {
 inline std::string line_program(const MadeCubin& m, size_t* address_at) {
   std::string names = std::string("/src\0\0", 6) + std::string("a.cu\0\1\0\0\0", 9);
   std::string head;
-  put<uint8_t>(&head, 1);    // minimum length
-  put<uint8_t>(&head, 1);    // is_stmt
-  put<int8_t>(&head, -5);    // line base
-  put<uint8_t>(&head, 14);   // line range
-  put<uint8_t>(&head, 10);   // opcode base
+  put<uint8_t>(&head, 1);   // minimum length
+  put<uint8_t>(&head, 1);   // is_stmt
+  put<int8_t>(&head, -5);   // line base
+  put<uint8_t>(&head, 14);  // line range
+  put<uint8_t>(&head, 10);  // opcode base
   for (const char n : {0, 1, 1, 1, 1, 0, 0, 0, 1}) head += n;
   head += names + std::string(4, '\0');  // four bytes of unknown meaning, as ptxas writes
   std::string program("\0\x09\x02", 3);
@@ -122,7 +122,10 @@ inline std::string made_cubin(const MadeCubin& m = {}) {
     put<uint64_t>(&table, 0);
     body += parts[k].data;
   }
-  std::string out("\x7f" "ELF\x02\x01\x01\x41\x08", 9);
+  std::string out(
+      "\x7f"
+      "ELF\x02\x01\x01\x41\x08",
+      9);
   out.resize(16, '\0');
   put<uint16_t>(&out, 2);
   put<uint16_t>(&out, 190);
