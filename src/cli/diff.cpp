@@ -1,8 +1,9 @@
 // The verbs `diff` and `guard`: two builds compared by region.
+#include "measure/diff.h"
+
 #include <fmt/format.h>
 
 #include "cli/cli.h"
-#include "measure/diff.h"
 #include "measure/load.h"
 #include "report/region.h"
 
@@ -50,8 +51,7 @@ int run_diff(DiffArgs& args, bool guards) {
   for (const measure::Breach& breach : breaches)
     fmt::print(out, "regression: {}: {}\n", report::clean(breach.kernel),
                report::clean(breach.what));
-  if (breaches.empty())
-    fmt::print(out, "no regression in {} kernels\n", diff.kernels.size());
+  if (breaches.empty()) fmt::print(out, "no regression in {} kernels\n", diff.kernels.size());
   return breaches.empty() ? kProved : kRefuted;
 }
 
@@ -80,7 +80,8 @@ void add_diff(CLI::App& app, Run& run) {
 }
 
 void add_guard(CLI::App& app, Run& run) {
-  CLI::App* sub = app.add_subcommand("guard", "Fails (exit 1) where a build lost something, for CI");
+  CLI::App* sub =
+      app.add_subcommand("guard", "Fails (exit 1) where a build lost something, for CI");
   auto args = std::make_shared<DiffArgs>();
   common_options(sub, args.get());
   sub->add_option("--code-growth", args->growth_percent, "Percent that a kernel's code may grow")

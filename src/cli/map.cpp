@@ -42,7 +42,8 @@ void add_map(CLI::App& app, Run& run) {
   sub->add_option("--arch", request.arch, "sm_90a and the like (default: that of the PTX, sm_90a)");
   sub->add_option("--flag", request.flags, "Flag for nvcc (--flag=-maxrregcount=64)")
       ->allow_extra_args(false);
-  sub->add_option("--ptx", request.ptx, "PTX text that a cubin was made of (default: what it holds)");
+  sub->add_option("--ptx", request.ptx,
+                  "PTX text that a cubin was made of (default: what it holds)");
   sub->add_option("--regions", request.regions, "regions.toml: names for regions");
   sub->add_option("--threads", request.threads, "Threads of a CTA, for occupancy")
       ->check(CLI::Range(1, 1024));
@@ -51,7 +52,8 @@ void add_map(CLI::App& app, Run& run) {
       ->check(CLI::Range(0.1, 1e6));
   sub->footer(
       "Each line: its own machine instructions, those with its children, the region, what the own\n"
-      "ones are. Machine instructions are read by nvdisasm where it is found (ASSAY_NVDISASM, PATH,\n"
+      "ones are. Machine instructions are read by nvdisasm where it is found (ASSAY_NVDISASM, "
+      "PATH,\n"
       "beside nvcc, ASSAY_PYTHON's packages); without it PTX instructions are counted.");
   sub->callback([&run, args] { run = [args] { return run_map(*args); }; });
 }

@@ -80,26 +80,27 @@ Result<Assembled> assemble_ptx(const std::string& ptx, const std::string& source
   ASSAY_TRY(const std::string ptxas, beside_nvcc("ptxas"));
   std::error_code ec;
   const std::string key = program::sha256_hex(
-      fmt::format("1 {} {} {} {} {}\n", fmt::join(flags, " "), fs::canonical(ptxas, ec).string(), fs::file_size(ptxas, ec),
+      fmt::format("1 {} {} {} {} {}\n", fmt::join(flags, " "), fs::canonical(ptxas, ec).string(),
+                  fs::file_size(ptxas, ec),
                   fs::last_write_time(ptxas, ec).time_since_epoch().count(), out.arch) +
       ptx);
-  ASSAY_TRY(const fs::path folder, cached_folder("assembled", key, [&](const fs::path& f) -> Status {
-              ASSAY_CHECK(write_file(f / "in.ptx", ptx));
-              ProcessSpec spec;
-              spec.argv = {ptxas, "-v",     "-lineinfo", "-arch", out.arch,
-                           "-o",  "out.cubin", "in.ptx"};
-              spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
-              spec.cwd = f.string();
-              spec.wall_seconds = wall_seconds;
-              spec.env = {"LC_ALL=C", "TMPDIR=" + f.string()};
-              ASSAY_TRY(const ProcessResult r, run_process(spec));
-              if (r.timed_out)
-                return fail(DiagKind::Limit,
-                            fmt::format("ptxas did not finish within {} s", wall_seconds),
-                            {source, 0, 0});
-              if (r.exit_code != 0) return tl::unexpected<Diag>(ptxas_diag(r.output, source));
-              return write_file(f / "remarks.txt", r.output);
-            }));
+  ASSAY_TRY(
+      const fs::path folder, cached_folder("assembled", key, [&](const fs::path& f) -> Status {
+        ASSAY_CHECK(write_file(f / "in.ptx", ptx));
+        ProcessSpec spec;
+        spec.argv = {ptxas, "-v", "-lineinfo", "-arch", out.arch, "-o", "out.cubin", "in.ptx"};
+        spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
+        spec.cwd = f.string();
+        spec.wall_seconds = wall_seconds;
+        spec.env = {"LC_ALL=C", "TMPDIR=" + f.string()};
+        ASSAY_TRY(const ProcessResult r, run_process(spec));
+        if (r.timed_out)
+          return fail(DiagKind::Limit,
+                      fmt::format("ptxas did not finish within {} s", wall_seconds),
+                      {source, 0, 0});
+        if (r.exit_code != 0) return tl::unexpected<Diag>(ptxas_diag(r.output, source));
+        return write_file(f / "remarks.txt", r.output);
+      }));
   ASSAY_TRY(out.cubin, read_file(folder / "out.cubin"));
   ASSAY_TRY(out.remarks, read_file(folder / "remarks.txt"));
   return out;

@@ -14,8 +14,8 @@ namespace {
 
 using region::Class;
 using region::Evidence;
-using region::Kind;
 using region::KernelMap;
+using region::Kind;
 using region::Region;
 
 // Bytes a lane moves at once, on average over the accesses; 0: none.
@@ -52,8 +52,8 @@ std::vector<Change> compare_evidence(const Evidence& a, const Evidence& b) {
     const auto c = static_cast<Class>(k);
     const bool spill = c == Class::LocalLoad || c == Class::LocalStore;
     const bool engine = c == Class::Tensor || c == Class::Tma || c == Class::AsyncCopy;
-    Change change{region::class_name(c), "instructions", double(a.of(c)), double(b.of(c)), false,
-                  ""};
+    Change change{region::class_name(c), "instructions", double(a.of(c)),
+                  double(b.of(c)),       false,          ""};
     // Fewer tensor operations may be larger ones; none at all, or another kind, is a loss.
     if (spill) change.worse = change.after > change.before;
     if (engine) change.worse = change.before > 0 && change.after == 0;
@@ -97,8 +97,8 @@ RegionDiff describe(const KernelMap& k, int32_t region) {
   return d;
 }
 
-// Walks both trees together: children are matched by key; loops and roles left over on both sides, as
-// many here as there, by their order, since what they hold is more than their first line.
+// Walks both trees together: children are matched by key; loops and roles left over on both sides,
+// as many here as there, by their order, since what they hold is more than their first line.
 class RegionMatcher {
  public:
   RegionMatcher(const KernelMap& a, const KernelMap& b, std::vector<RegionDiff>* out)
@@ -114,8 +114,8 @@ class RegionMatcher {
     d.instructions_b = now.own.instructions;
     d.changes = compare_evidence(before.own, now.own);
     if (before.copies != now.copies)
-      d.changes.push_back({"unrolled copies", "", double(before.copies), double(now.copies), false,
-                           ""});
+      d.changes.push_back(
+          {"unrolled copies", "", double(before.copies), double(now.copies), false, ""});
     d.match = d.changes.empty() && before.key == now.key ? Match::Same : Match::Changed;
     out_.push_back(std::move(d));
     children(before, now);
@@ -209,10 +209,9 @@ KernelDiff compare_kernels(const KernelMap& a, const KernelMap& b) {
   const auto evidence = compare_evidence(a.total(), b.total());
   out.changes.insert(out.changes.end(), evidence.begin(), evidence.end());
   RegionMatcher(a, b, &out.regions).both(0, 0);
-  const bool same = out.changes.empty() && std::all_of(out.regions.begin(), out.regions.end(),
-                                                       [](const RegionDiff& r) {
-                                                         return r.match == Match::Same;
-                                                       });
+  const bool same = out.changes.empty() &&
+                    std::all_of(out.regions.begin(), out.regions.end(),
+                                [](const RegionDiff& r) { return r.match == Match::Same; });
   out.match = same ? Match::Same : Match::Changed;
   return out;
 }
@@ -253,10 +252,14 @@ const KernelMap* find(const region::RegionMap& map, const KernelMap& like,
 
 const char* match_name(Match m) {
   switch (m) {
-    case Match::Same: return "same";
-    case Match::Changed: return "changed";
-    case Match::Added: return "added";
-    case Match::Removed: return "removed";
+    case Match::Same:
+      return "same";
+    case Match::Changed:
+      return "changed";
+    case Match::Added:
+      return "added";
+    case Match::Removed:
+      return "removed";
   }
   return "";
 }
@@ -266,16 +269,14 @@ Diff compare(const region::RegionMap& a, const region::RegionMap& b) {
   out.input_a = a.input;
   out.input_b = b.input;
   out.comparable = a.disassembler.empty() == b.disassembler.empty();
-  if (a.arch != b.arch)
-    out.missing.push_back(fmt::format("built for {} and {}", a.arch, b.arch));
+  if (a.arch != b.arch) out.missing.push_back(fmt::format("built for {} and {}", a.arch, b.arch));
   if (a.assembler != b.assembler && !a.assembler.empty() && !b.assembler.empty())
     out.missing.push_back("assemblers differ: " + a.assembler + " | " + b.assembler);
   for (const std::string& m : a.missing) out.missing.push_back("A: " + m);
   for (const std::string& m : b.missing) out.missing.push_back("B: " + m);
   for (const KernelMap& k : b.kernels) {
     const KernelMap* before = find(a, k, b);
-    out.kernels.push_back(before == nullptr ? alone(k, Match::Added)
-                                            : compare_kernels(*before, k));
+    out.kernels.push_back(before == nullptr ? alone(k, Match::Added) : compare_kernels(*before, k));
   }
   for (const KernelMap& k : a.kernels) {
     if (find(b, k, a) == nullptr) out.kernels.push_back(alone(k, Match::Removed));
@@ -289,14 +290,14 @@ std::vector<Breach> guard(const Diff& diff, const GuardLimits& limits) {
     if (k.match == Match::Removed) out.push_back({k.name, "the kernel is gone"});
     if (k.match != Match::Changed) continue;
     for (const Change& c : k.changes) {
-      const bool registers = c.what == "registers" && limits.registers &&
-                             c.after > c.before + *limits.registers;
+      const bool registers =
+          c.what == "registers" && limits.registers && c.after > c.before + *limits.registers;
       // Occupancy is a consequence, judged by what causes it.
       if ((!c.worse || c.what == "occupancy") && !registers) continue;
       const std::string unit = c.unit.empty() ? "" : " " + c.unit;
-      out.push_back({k.name, fmt::format("{}: {:.4g}{} before, {:.4g}{} now{}{}", c.what, c.before,
-                                         unit, c.after, unit,
-                                         c.words.empty() ? "" : "; ", c.words)});
+      out.push_back(
+          {k.name, fmt::format("{}: {:.4g}{} before, {:.4g}{} now{}{}", c.what, c.before, unit,
+                               c.after, unit, c.words.empty() ? "" : "; ", c.words)});
     }
     const auto growth = static_cast<double>(k.instructions_b - k.instructions_a);
     if (growth > limits.code_slack && growth > limits.code_growth * double(k.instructions_a))

@@ -14,8 +14,9 @@ struct Change {
   std::string what;  // "registers", "spill loads", "global load width", "tensor"
   std::string unit;  // "", "B", "instructions"
   double before = 0, after = 0;
-  bool worse = false;  // known to cost: spills, lost tensor cores, TMA or width; else only different
-  std::string words;   // what is lost by name: "HGMMA.64x64x16.F32"; may be ""
+  bool worse =
+      false;          // known to cost: spills, lost tensor cores, TMA or width; else only different
+  std::string words;  // what is lost by name: "HGMMA.64x64x16.F32"; may be ""
 };
 
 enum class Match : uint8_t { Same, Changed, Added, Removed };
@@ -50,8 +51,8 @@ Diff compare(const region::RegionMap& a, const region::RegionMap& b);
 
 // What `guard` refuses.
 struct GuardLimits {
-  double code_growth = 0.10;        // of a kernel's instructions, as a fraction
-  uint32_t code_slack = 16;         // instructions that a kernel may grow by in any case
+  double code_growth = 0.10;          // of a kernel's instructions, as a fraction
+  uint32_t code_slack = 16;           // instructions that a kernel may grow by in any case
   std::optional<uint32_t> registers;  // growth allowed; none: not looked at
 };
 
@@ -59,8 +60,8 @@ struct Breach {
   std::string kernel, what;  // "spills: 0 B before, 144 B now"
 };
 
-// Spills that grew, tensor cores, TMA, cp.async or width of memory accesses that a kernel lost, code
-// growth, kernels that are gone.
+// Spills that grew, tensor cores, TMA, cp.async or width of memory accesses that a kernel lost,
+// code growth, kernels that are gone.
 std::vector<Breach> guard(const Diff& diff, const GuardLimits& limits);
 
 }  // namespace assay::measure

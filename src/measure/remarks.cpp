@@ -5,7 +5,8 @@
 namespace assay::measure {
 
 void add_remarks(const std::string& text, region::RegionMap* map) {
-  static const std::regex compiling(R"((?:Compiling entry function|Function properties for) '?([\w$.]+))");
+  static const std::regex compiling(
+      R"((?:Compiling entry function|Function properties for) '?([\w$.]+))");
   static const std::regex spills(R"((\d{1,9}) bytes spill stores, (\d{1,9}) bytes spill loads)");
   region::KernelMap* at = nullptr;
   const auto by_name = [&](const std::string& name) -> region::KernelMap* {

@@ -25,8 +25,7 @@ Chain row_chain(const elf::LineTable& table, const elf::LineTable::Found& found)
   while (row != nullptr && row->line != 0) {
     chain.push_back({table.files[row->file], row->line, row->column, row->function});
     // Call sites are earlier rows, so this ends.
-    row = row->called_at < 0 ? nullptr
-                             : &found.sequence->rows[static_cast<size_t>(row->called_at)];
+    row = row->called_at < 0 ? nullptr : &found.sequence->rows[static_cast<size_t>(row->called_at)];
   }
   return chain;
 }
@@ -50,7 +49,9 @@ class FunctionBuilder {
     if (own != f.name) {
       std::string caller = f.name.substr(0, f.name.size() - own.size() - 1);
       caller = caller.substr(std::min(caller.find_first_not_of('$'), caller.size()));
-      out_.name = demangle(own) + " in " + demangle(caller);
+      // Helpers of ptxas stand in every kernel that divides.
+      out_.name =
+          demangle(own) + (caller.rfind("__internal", 0) == 0 ? "" : " in " + demangle(caller));
     }
     if (ptx_ != nullptr && (!ptx_->defined || ptx_->body.empty())) ptx_ = nullptr;
     if (ptx_ != nullptr) cfg_ = ptx::build_cfg(*ptx_);
@@ -145,15 +146,18 @@ class FunctionBuilder {
     return next == body.end() && line != body.back().line ? kNone : k;
   }
 
-  // The assembler's table is often wrong for tensor operations, never for their order: where PTX and
-  // machine code have equally many, they are matched by it.
+  // The operation itself: not its fences, commits and waits.
+  bool is_wgmma(const ptx::Instr& i) const {
+    return i.op == ptx::Op::Wgmma && i.suffix != ptx::kNone &&
+           in_.ptx->strings[static_cast<size_t>(i.suffix)].find("mma_async") != std::string::npos;
+  }
+
+  // The assembler's table is often wrong for tensor operations, never for their order: where PTX
+  // and machine code have equally many, they are matched by it.
   void repair_tensor() {
     std::vector<int32_t> ptx;
     for (size_t k = 0; k < ptx_->body.size(); ++k) {
-      const ptx::Instr& i = ptx_->body[k];
-      if (i.op != ptx::Op::Wgmma || i.suffix == ptx::kNone) continue;
-      const std::string& words = in_.ptx->strings[static_cast<size_t>(i.suffix)];
-      if (words.find("mma_async") != std::string::npos) ptx.push_back(static_cast<int32_t>(k));
+      if (is_wgmma(ptx_->body[k])) ptx.push_back(static_cast<int32_t>(k));
     }
     std::vector<Instr*> code;
     for (Instr& i : out_.code) {
@@ -297,10 +301,9 @@ class FunctionBuilder {
       Frame at = c.empty() ? Frame{} : c.front();
       at.column = 0;
       at.function.clear();
-      const std::string name =
-          c.empty() ? fmt::format("bytes {:#x} to {:#x}", l.first * kSassBytes,
-                                  (l.last + 1) * kSassBytes)
-                    : "";
+      const std::string name = c.empty() ? fmt::format("bytes {:#x} to {:#x}", l.first * kSassBytes,
+                                                       (l.last + 1) * kSassBytes)
+                                         : "";
       regions.push_back(tree_.intern(Kind::Loop, parent, at, name));
       for (size_t k = l.first; k <= l.last; ++k) code_regions_[k] = regions.back();
     }
@@ -333,8 +336,8 @@ class FunctionBuilder {
       if (depths[k] < std::min(deepest[loop], l.depth)) out_.code[k].flags |= kMoved;
       // No deeper than the loop around it: the machine code has no such loop.
       if (deepest[loop] < l.depth)
-        out_.regions[static_cast<size_t>(loop_regions_[static_cast<size_t>(loop)])]
-            .assembled_away = true;
+        out_.regions[static_cast<size_t>(loop_regions_[static_cast<size_t>(loop)])].assembled_away =
+            true;
     }
   }
 
@@ -377,7 +380,8 @@ class FunctionBuilder {
     for (uint32_t k = 0; k < ptx_->body.size(); ++k) {
       Instr i;
       i.cls = ptx_class(ptx_->body[k]);
-      i.bytes = ptx_access_bytes(ptx_->body[k]);
+      if (ptx_->body[k].op == ptx::Op::Wgmma && !is_wgmma(ptx_->body[k])) i.cls = Class::Barrier;
+      i.bytes = ptx_access_bytes(*ptx_, ptx_->body[k]);
       i.sass.opcode = ptx::row(ptx_->body[k].op).spelling;
       if (ptx_chains_[k].empty()) i.flags |= kNoSource;
       out_.regions[static_cast<size_t>(ptx_regions_[k])].own.add(i);
@@ -429,13 +433,18 @@ Result<RegionMap> build_map(const BuildInput& input) {
   if (tables.source.sequences.empty())
     map.missing.push_back("source lines: the cubin has no .debug_line (compile with -lineinfo)");
   if (tables.ptx.sequences.empty())
-    map.missing.push_back("PTX lines: the cubin has no .nv_debug_line_sass, so loops are those of "
-                          "the machine code");
+    map.missing.push_back(
+        "PTX lines: the cubin has no .nv_debug_line_sass, so loops are those of "
+        "the machine code");
   if (const uint32_t n = tables.source.damaged + tables.ptx.damaged; n != 0)
     map.missing.push_back(fmt::format("{} rows of the line tables are impossible", n));
   Sources sources;
-  for (const elf::CubinFunction& f : input.cubin->functions)
-    map.kernels.push_back(FunctionBuilder(input, tables, f).run(&sources));
+  for (const bool kernels : {true, false}) {
+    for (const elf::CubinFunction& f : input.cubin->functions) {
+      if (f.is_kernel == kernels)
+        map.kernels.push_back(FunctionBuilder(input, tables, f).run(&sources));
+    }
+  }
   return map;
 }
 

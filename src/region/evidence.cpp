@@ -21,14 +21,29 @@ void Evidence::add(const Instr& i) {
   moved += (i.flags & kMoved) != 0;
   repaired += (i.flags & kRepaired) != 0;
   switch (i.cls) {
-    case Class::GlobalLoad: ++global_load[i.bytes]; break;
-    case Class::GlobalStore: ++global_store[i.bytes]; break;
-    case Class::SharedLoad: ++shared_load[i.bytes]; break;
-    case Class::SharedStore: ++shared_store[i.bytes]; break;
-    case Class::AsyncCopy: ++async_copy[i.bytes]; break;
-    case Class::Tensor: ++tensor[i.sass.opcode]; break;
-    case Class::Tma: ++tma[i.sass.opcode]; break;
-    default: break;
+    case Class::GlobalLoad:
+      ++global_load[i.bytes];
+      break;
+    case Class::GlobalStore:
+      ++global_store[i.bytes];
+      break;
+    case Class::SharedLoad:
+      ++shared_load[i.bytes];
+      break;
+    case Class::SharedStore:
+      ++shared_store[i.bytes];
+      break;
+    case Class::AsyncCopy:
+      ++async_copy[i.bytes];
+      break;
+    case Class::Tensor:
+      ++tensor[i.sass.opcode];
+      break;
+    case Class::Tma:
+      ++tma[i.sass.opcode];
+      break;
+    default:
+      break;
   }
 }
 
@@ -51,10 +66,14 @@ void Evidence::add(const Evidence& o) {
 
 const char* kind_name(Kind k) {
   switch (k) {
-    case Kind::Function: return "function";
-    case Kind::Role: return "role";
-    case Kind::Loop: return "loop";
-    case Kind::Line: return "line";
+    case Kind::Function:
+      return "function";
+    case Kind::Role:
+      return "role";
+    case Kind::Loop:
+      return "loop";
+    case Kind::Line:
+      return "line";
   }
   return "";
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The region map of a cubin: for each function a tree function -> role -> loop -> source line, which
-// machine instructions belong to which region, where code is issued and where it waits, and what the
-// binary alone says about each region. Made without annotation (region/build.h).
+// The region map of a cubin: for each function a tree function -> role -> loop -> source line,
+// which machine instructions belong to which region, where code is issued and where it waits, and
+// what the binary alone says about each region. Made without annotation (region/build.h).
 #include <array>
 #include <cstdint>
 #include <map>
@@ -74,8 +74,8 @@ struct Instance {
 
 struct Region {
   Kind kind = Kind::Function;
-  // Stable over edits elsewhere: made of the function, the loops around, the text of the source line
-  // and how many equal ones came before; 16 hexadecimal digits.
+  // Stable over edits elsewhere: made of the function, the loops around, the text of the source
+  // line and how many equal ones came before; 16 hexadecimal digits.
   std::string id;
   std::string key;    // the same without what is around: tells it from its siblings
   std::string label;  // given by a marker or regions.toml; ""
@@ -85,7 +85,7 @@ struct Region {
   Frame at;                       // line 0: not known
   std::string text;               // the source line, without leading blanks; "": cannot be read
   std::vector<Instance> instances;
-  uint32_t copies = 1;         // of a line: by unrolling before the assembler, in one loop
+  uint32_t copies = 1;          // of a line: by unrolling before the assembler, in one loop
   bool assembled_away = false;  // a loop of the PTX that the machine code does not have (unrolled)
   Evidence own;                 // instructions of this region itself
   Evidence total;               // with its children's
@@ -124,7 +124,7 @@ struct KernelMap {
   std::vector<Site> sites;
   std::vector<Edge> edges;
   std::vector<Occupancy> occupancy;
-  std::vector<std::string> remarks;  // ptxas's words about this function
+  std::vector<std::string> remarks;                      // ptxas's words about this function
   uint32_t spill_load_bytes = 0, spill_store_bytes = 0;  // as ptxas says
   bool spills_known = false;
   bool has_ptx = false;
@@ -133,10 +133,10 @@ struct KernelMap {
 };
 
 struct RegionMap {
-  std::string input;  // path as given
-  std::string arch;   // "sm_90"
+  std::string input;                    // path as given
+  std::string arch;                     // "sm_90"
   std::string assembler, disassembler;  // "": unknown, none
-  std::vector<KernelMap> kernels;       // by name
+  std::vector<KernelMap> kernels;       // kernels, then device functions; by symbol
   std::vector<std::string> missing;     // what is not known, and why
 };
 

@@ -72,7 +72,8 @@ class ScopeReader {
 
   // Behind the word: ("name"). Returns where to go on.
   size_t marker(const std::string& text, size_t at, uint32_t number) {
-    const size_t quote = text.find_first_not_of(" \t", std::min(text.find('(', at), text.size() - 1) + 1);
+    const size_t quote =
+        text.find_first_not_of(" \t", std::min(text.find('(', at), text.size() - 1) + 1);
     if (quote == std::string::npos || text[quote] != '"') return at - 1;
     const size_t end = text.find('"', quote + 1);
     if (end == std::string::npos) return at - 1;
@@ -137,8 +138,7 @@ Result<std::vector<Rule>> read_toml(const std::string& path) {
                 place(parsed.error().source()));
   std::vector<Rule> rules;
   const toml::array* regions = parsed.table()["region"].as_array();
-  if (regions == nullptr)
-    return fail(DiagKind::Invalid, "no [[region]] in it", {path, 0, 0});
+  if (regions == nullptr) return fail(DiagKind::Invalid, "no [[region]] in it", {path, 0, 0});
   for (const toml::node& node : *regions) {
     const toml::table* t = node.as_table();
     const std::string name = t == nullptr ? "" : (*t)["name"].value_or(std::string());

@@ -9,6 +9,7 @@ namespace assay::region {
 namespace {
 
 constexpr size_t kMaxChain = 256;
+constexpr uint32_t kMatrixRow = 16;  // bytes of an 8 by 8 matrix's row of b16
 
 using ptx::Family;
 using ptx::Op;
@@ -28,9 +29,12 @@ Class memory_class(const ptx::Instr& i, bool store) {
 
 Class arithmetic_class(const ptx::Instr& i) {
   switch (i.type()) {
-    case Ty::F32: return Class::Fp32;
-    case Ty::F64: return Class::Fp64;
-    default: return Class::Half;
+    case Ty::F32:
+      return Class::Fp32;
+    case Ty::F64:
+      return Class::Fp64;
+    default:
+      return Class::Half;
   }
 }
 
@@ -40,40 +44,64 @@ Class ptx_class(const ptx::Instr& i) {
   switch (i.op) {
     case Op::Ld:
     case Op::LdNc:
-    case Op::Ldu: return memory_class(i, false);
-    case Op::St: return memory_class(i, true);
+    case Op::Ldu:
+      return memory_class(i, false);
+    case Op::St:
+      return memory_class(i, true);
     case Op::CpAsync:
-    case Op::CpAsyncIgnore: return Class::AsyncCopy;
+    case Op::CpAsyncIgnore:
+      return Class::AsyncCopy;
     case Op::CpAsyncBulk:
-    case Op::CpReduceAsync: return Class::Tma;
+    case Op::CpReduceAsync:
+      return Class::Tma;
     case Op::CpAsyncWait:
     case Op::CpAsyncWaitAll:
     case Op::CpAsyncCommit:
     case Op::CpAsyncMbarrier:
-    case Op::Mbarrier: return Class::Barrier;
+    case Op::Mbarrier:
+      return Class::Barrier;
     case Op::Wgmma:
     case Op::Wmma:
     case Op::Mma:
-    case Op::Tcgen05: return Class::Tensor;
-    case Op::Ldmatrix: return Class::SharedLoad;
-    case Op::Stmatrix: return Class::SharedStore;
-    default: break;
+    case Op::Tcgen05:
+      return Class::Tensor;
+    case Op::Ldmatrix:
+      return Class::SharedLoad;
+    case Op::Stmatrix:
+      return Class::SharedStore;
+    default:
+      break;
   }
   switch (ptx::row(i.op).family) {
-    case Family::Int: return Class::Integer;
-    case Family::Fp: return arithmetic_class(i);
-    case Family::Half: return Class::Half;
-    case Family::Cvt: return Class::Convert;
-    case Family::Mov: return Class::Move;
-    case Family::Atom: return Class::Atomic;
-    case Family::Sync: return Class::Barrier;
-    case Family::Warp: return Class::Shuffle;
-    case Family::Ctl: return Class::Control;
-    default: return Class::Other;
+    case Family::Int:
+      return Class::Integer;
+    case Family::Fp:
+      return arithmetic_class(i);
+    case Family::Half:
+      return Class::Half;
+    case Family::Cvt:
+      return Class::Convert;
+    case Family::Mov:
+      return Class::Move;
+    case Family::Atom:
+      return Class::Atomic;
+    case Family::Sync:
+      return Class::Barrier;
+    case Family::Warp:
+      return Class::Shuffle;
+    case Family::Ctl:
+      return Class::Control;
+    default:
+      return Class::Other;
   }
 }
 
-uint32_t ptx_access_bytes(const ptx::Instr& i) {
+uint32_t ptx_access_bytes(const ptx::Function& f, const ptx::Instr& i) {
+  if (i.op == Op::Ldmatrix || i.op == Op::Stmatrix) return kMatrixRow;
+  if (ptx_class(i) == Class::AsyncCopy) {
+    const auto ops = f.operands(i);
+    return ops.size() > 2 ? static_cast<uint32_t>(ops[2].imm) : 0;
+  }
   switch (ptx_class(i)) {
     case Class::GlobalLoad:
     case Class::GlobalStore:
@@ -81,9 +109,9 @@ uint32_t ptx_access_bytes(const ptx::Instr& i) {
     case Class::SharedStore:
     case Class::LocalLoad:
     case Class::LocalStore:
-      return static_cast<uint32_t>(i.mods.vector_width()) *
-             std::max(bytes(i.type()), 1u);
-    default: return 0;
+      return static_cast<uint32_t>(i.mods.vector_width()) * std::max(bytes(i.type()), 1u);
+    default:
+      return 0;
   }
 }
 
@@ -109,8 +137,10 @@ uint64_t copy_key(const ptx::Instr& i) {
     case Class::Convert:
     case Class::Constant:
     case Class::Control:
-    case Class::Other: return 0;
-    default: break;
+    case Class::Other:
+      return 0;
+    default:
+      break;
   }
   uint64_t key = 1 + static_cast<uint64_t>(i.op);
   for (Ty t : i.types) key = key * 131 + static_cast<uint64_t>(t);

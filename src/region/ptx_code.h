@@ -10,7 +10,8 @@
 namespace assay::region {
 
 Class ptx_class(const ptx::Instr& i);
-uint32_t ptx_access_bytes(const ptx::Instr& i);  // a lane's; 0: no access
+// A lane's; 0: no access.
+uint32_t ptx_access_bytes(const ptx::Function& f, const ptx::Instr& i);
 
 // By `.loc`; empty: there is none, or it is line 0.
 Chain ptx_chain(const ptx::Module& m, const ptx::Instr& i);

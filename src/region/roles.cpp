@@ -126,7 +126,8 @@ class Finder {
     const std::string text = ptx::print(m_, f_, i);
     const bool below = text.find(".lt.") != text.npos || text.find(".ge.") != text.npos ||
                        text.find(".lo.") != text.npos || text.find(".hs.") != text.npos;
-    return ops[2].imm % kWarp == 0 ? below : !below && (ops[2].imm + 1) % kWarp == 0 && ordered(text);
+    return ops[2].imm % kWarp == 0 ? below
+                                   : !below && (ops[2].imm + 1) % kWarp == 0 && ordered(text);
   }
   static bool ordered(const std::string& text) {
     return text.find(".gt.") != text.npos || text.find(".le.") != text.npos ||
@@ -134,7 +135,8 @@ class Finder {
   }
 
   bool dominates(uint32_t a, uint32_t b) const {
-    for (int32_t k = static_cast<int32_t>(b); k >= 0; k = cfg_.blocks[static_cast<size_t>(k)].idom) {
+    for (int32_t k = static_cast<int32_t>(b); k >= 0;
+         k = cfg_.blocks[static_cast<size_t>(k)].idom) {
       if (static_cast<uint32_t>(k) == a) return true;
       if (k == cfg_.blocks[static_cast<size_t>(k)].idom) break;
     }
@@ -173,8 +175,7 @@ class Finder {
     // A mask leaves the index of the warp's first thread.
     const bool is_reg = ops[1].kind == ptx::OperandKind::Reg;
     const bool masked =
-        is_reg &&
-        ptx::row(f_.body[definitions(ops[1].reg)[0]].op).spelling == "and";
+        is_reg && ptx::row(f_.body[definitions(ops[1].reg)[0]].op).spelling == "and";
     const char* what = value(ops[1], 0) != Value::Warp ? "thread index"
                        : masked                        ? "first thread index"
                                                        : "warp index";

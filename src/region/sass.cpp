@@ -54,8 +54,7 @@ Result<Disassembly> parse(const std::string& text) {
   const auto odd = [] {
     return fail(DiagKind::Invalid, "nvdisasm -json answers in a form that Assay does not know");
   };
-  if (!all.is_array() || all.size() != 2 || !all[0].is_object() || !all[1].is_array())
-    return odd();
+  if (!all.is_array() || all.size() != 2 || !all[0].is_object() || !all[1].is_array()) return odd();
   Disassembly out;
   const auto word = [](const Json& j, const char* key) -> std::string {
     auto at = j.find(key);
@@ -107,8 +106,10 @@ uint32_t access_bytes(std::string_view opcode) {
     case Class::SharedStore:
     case Class::LocalLoad:
     case Class::LocalStore:
-    case Class::AsyncCopy: break;
-    default: return 0;
+    case Class::AsyncCopy:
+      break;
+    default:
+      return 0;
   }
   if (has_part(opcode, "128")) return 16;
   if (has_part(opcode, "64")) return 8;
@@ -132,11 +133,13 @@ Result<Disassembly> disassemble(const std::string& tool, std::string_view cubin)
   spec.max_output = size_t{1} << 30;
   ASSAY_TRY(const host::ProcessResult r, host::run_process(spec));
   if (r.timed_out) return fail(DiagKind::Limit, "nvdisasm did not finish within 60 s");
-  if (r.exit_code != 0 || r.output.empty() || r.output[0] != '[') {
+  // Warnings (of cubins of other versions) may come before the answer.
+  const size_t begin = r.output.find("[{");
+  if (r.exit_code != 0 || begin == std::string::npos) {
     const std::string words = r.output.substr(0, r.output.find('\n')).substr(0, 300);
     return fail(DiagKind::Unsupported, fmt::format("{} refuses the cubin: {}", tool, words));
   }
-  return parse(r.output);
+  return parse(r.output.substr(begin, r.output.rfind(']') + 1 - begin));
 }
 
 std::vector<CodeLoop> code_loops(const std::vector<Sass>& code) {

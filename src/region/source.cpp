@@ -28,8 +28,10 @@ std::string without_comment(const std::string& text) {
   char quote = 0;
   for (size_t k = 0; k + 1 < text.size(); ++k) {
     if (quote != 0) {
-      if (text[k] == '\\') ++k;
-      else if (text[k] == quote) quote = 0;
+      if (text[k] == '\\')
+        ++k;
+      else if (text[k] == quote)
+        quote = 0;
     } else if (text[k] == '"' || text[k] == '\'') {
       quote = text[k];
     } else if (text[k] == '/' && text[k + 1] == '/') {

@@ -8,8 +8,8 @@ namespace assay::region {
 
 class Sources {
  public:
-  // Without leading and trailing blanks and a comment at its end; "": no such line, or no readable source file. Only files
-  // that are named like sources are opened: the names come from the binary.
+  // Without leading and trailing blanks and a comment at its end; "": no such line, or no readable
+  // source file. Only files that are named like sources are opened: the names come from the binary.
   std::string line(const std::string& file, uint32_t line);
   // All lines of a file as they are; empty: as above.
   const std::vector<std::string>& lines(const std::string& file);

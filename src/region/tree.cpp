@@ -38,7 +38,8 @@ int32_t Tree::intern(Kind kind, int32_t parent, const Frame& at, const std::stri
     r.at = at;
     r.name = name;
     map_.regions.push_back(std::move(r));
-    if (parent != kNone) map_.regions[static_cast<size_t>(parent)].children.push_back(found->second);
+    if (parent != kNone)
+      map_.regions[static_cast<size_t>(parent)].children.push_back(found->second);
   }
   return found->second;
 }
@@ -68,8 +69,8 @@ void Tree::identify(int32_t region) {
     Region& c = map_.regions[static_cast<size_t>(child)];
     // The function's own file may have another name in another version.
     const bool own = c.at.file == map_.regions[0].at.file;
-    std::string anchor = fmt::format("{}|{}|{}|", kind_name(c.kind), c.name,
-                                     own ? "" : file_name(c.at.file));
+    std::string anchor =
+        fmt::format("{}|{}|{}|", kind_name(c.kind), c.name, own ? "" : file_name(c.at.file));
     anchor += c.text.empty() ? std::to_string(c.at.line) : squeezed(c.text);
     const std::string ordinal = std::to_string(before[anchor]++);
     c.key = fmt::format("{:016x}", hash(hash(kStart, anchor), ordinal));
@@ -93,7 +94,8 @@ void Tree::finish(Sources* sources) {
     for (const Instance& i : r.instances) copies = std::max(copies, i.copy + 1);
     r.copies = copies;
   }
-  map_.regions[0].key = map_.regions[0].id = fmt::format("{:016x}", hash(kStart, base_name(map_.name)));
+  map_.regions[0].key = map_.regions[0].id =
+      fmt::format("{:016x}", hash(kStart, base_name(map_.name)));
   identify(0);
 }
 

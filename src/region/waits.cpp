@@ -128,8 +128,8 @@ class Finder {
     const auto ops = f_.operands(i);
     Found found{row, k, {}, -1};
     if (i.op == ptx::Op::CpAsyncBulk && !row.waits)
-      found.row.mechanism = words(i).find("mbarrier") != std::string_view::npos ? Mechanism::Mbar
-                                                                                : Mechanism::Bulk;
+      found.row.mechanism =
+          words(i).find("mbarrier") != std::string_view::npos ? Mechanism::Mbar : Mechanism::Bulk;
     switch (found.row.mechanism) {
       case Mechanism::Cta: {
         // The barrier's number is the operand after the result of a reduction.
@@ -233,7 +233,9 @@ class Finder {
 
   void connect(const Found& wait, uint32_t site) {
     switch (wait.row.mechanism) {
-      case Mechanism::Cta: connect_barrier(wait, site); return;
+      case Mechanism::Cta:
+        connect_barrier(wait, site);
+        return;
       case Mechanism::Mbar:
       case Mechanism::Cluster:
         for (const auto& [issue, s] : issues_) {
@@ -295,7 +297,7 @@ class Finder {
   const std::vector<int32_t>& region_of_;
   std::vector<int32_t> def_;
   std::vector<std::pair<Found, uint32_t>> waits_, issues_;  // with their sites
-  std::map<uint32_t, Object> cta_waits_;  // by instruction
+  std::map<uint32_t, Object> cta_waits_;                    // by instruction
   std::map<std::tuple<int32_t, std::string, std::string>, uint32_t> site_of_;
   std::set<std::pair<uint32_t, uint32_t>> in_site_;
   std::map<std::pair<uint32_t, uint32_t>, size_t> edge_of_;

@@ -17,5 +17,4 @@ struct Waits {
 Waits find_waits(const ptx::Module& m, const ptx::Function& f, const ptx::Cfg& cfg,
                  const std::vector<int32_t>& region_of);
 
-
 }  // namespace assay::region

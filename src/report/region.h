@@ -12,8 +12,8 @@ inline constexpr int kRegionSchemaVersion = 1;
 
 struct RegionTextOptions {
   TextOptions text;
-  std::string kernel;   // only functions whose name holds this; "": all
-  bool code = false;    // every machine instruction below its region
+  std::string kernel;  // only functions whose name holds this; "": all
+  bool code = false;   // every machine instruction below its region
 };
 
 std::string text(const region::RegionMap& map, const RegionTextOptions& options);

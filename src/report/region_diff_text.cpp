@@ -47,11 +47,9 @@ void print(const measure::KernelDiff& k, const TextOptions& options, std::string
       ++same;
       continue;
     }
-    const std::string title = fmt::format("{}{}{}{}", std::string(2 * r.depth, ' '),
-                                          r.kind == region::Kind::Loop ? "loop " : "", lines(r),
-                                          r.kind == region::Kind::Function
-                                              ? "function itself"
-                                              : clean(r.text));
+    const std::string title = fmt::format(
+        "{}{}{}{}", std::string(2 * r.depth, ' '), r.kind == region::Kind::Loop ? "loop " : "",
+        lines(r), r.kind == region::Kind::Function ? "function itself" : clean(r.text));
     *out += fmt::format("{:>8}  {}\n", signed_number(r.instructions_b - r.instructions_a),
                         r.match == Match::Added     ? paint.green(title)
                         : r.match == Match::Removed ? paint.yellow(title)
@@ -67,7 +65,8 @@ void print(const measure::KernelDiff& k, const TextOptions& options, std::string
 
 std::string text(const measure::Diff& diff, const TextOptions& options) {
   const Paint paint{options.color};
-  std::string out = paint.dim(fmt::format("A {} · B {}\n", clean(diff.input_a), clean(diff.input_b)));
+  std::string out =
+      paint.dim(fmt::format("A {} · B {}\n", clean(diff.input_a), clean(diff.input_b)));
   if (!diff.comparable)
     out += paint.red("one side counts machine instructions, the other PTX: no comparison\n");
   for (const std::string& m : diff.missing) out += paint.yellow("note: ") + clean(m) + "\n";

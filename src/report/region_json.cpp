@@ -71,10 +71,15 @@ Json region_json(const region::Region& r) {
 
 Json kernel_json(const KernelMap& k, bool code) {
   const auto& r = k.resources;
-  Json out = {{"name", clean(k.name)}, {"symbol", clean(r.name)}, {"kernel", r.is_kernel},
-              {"registers", r.registers}, {"shared_bytes", r.shared_bytes},
-              {"barriers", r.barriers}, {"local_bytes", r.frame_bytes},
-              {"parameter_bytes", r.parameter_bytes}, {"code_bytes", r.size}};
+  Json out = {{"name", clean(k.name)},
+              {"symbol", clean(r.name)},
+              {"kernel", r.is_kernel},
+              {"registers", r.registers},
+              {"shared_bytes", r.shared_bytes},
+              {"barriers", r.barriers},
+              {"local_bytes", r.frame_bytes},
+              {"parameter_bytes", r.parameter_bytes},
+              {"code_bytes", r.size}};
   if (k.spills_known)
     out["spills"] = {{"store_bytes", k.spill_store_bytes}, {"load_bytes", k.spill_load_bytes}};
   else
@@ -120,7 +125,10 @@ Json kernel_json(const KernelMap& k, bool code) {
 Json changes(const std::vector<measure::Change>& all) {
   Json out = Json::array();
   for (const measure::Change& c : all) {
-    Json one = {{"what", c.what}, {"unit", c.unit}, {"before", c.before}, {"after", c.after},
+    Json one = {{"what", c.what},
+                {"unit", c.unit},
+                {"before", c.before},
+                {"after", c.after},
                 {"worse", c.worse}};
     if (!c.words.empty()) one["words"] = clean(c.words);
     out.push_back(std::move(one));
@@ -159,15 +167,20 @@ std::string json(const measure::Diff& diff) {
   for (const std::string& m : diff.missing) out["missing"].push_back(clean(m));
   out["kernels"] = Json::array();
   for (const measure::KernelDiff& k : diff.kernels) {
-    Json one = {{"match", match_name(k.match)}, {"name", clean(k.name)},
-                {"symbol", clean(k.symbol)}, {"instructions", {k.instructions_a, k.instructions_b}},
+    Json one = {{"match", match_name(k.match)},
+                {"name", clean(k.name)},
+                {"symbol", clean(k.symbol)},
+                {"instructions", {k.instructions_a, k.instructions_b}},
                 {"changes", changes(k.changes)}};
     one["regions"] = Json::array();
     for (const measure::RegionDiff& r : k.regions) {
       if (r.match == measure::Match::Same) continue;
-      one["regions"].push_back({{"match", match_name(r.match)}, {"id", r.id},
-                                {"kind", kind_name(r.kind)}, {"label", clean(r.label)},
-                                {"text", clean(r.text)}, {"file", clean(r.file)},
+      one["regions"].push_back({{"match", match_name(r.match)},
+                                {"id", r.id},
+                                {"kind", kind_name(r.kind)},
+                                {"label", clean(r.label)},
+                                {"text", clean(r.text)},
+                                {"file", clean(r.file)},
                                 {"lines", {r.line_a, r.line_b}},
                                 {"instructions", {r.instructions_a, r.instructions_b}},
                                 {"changes", changes(r.changes)}});

@@ -15,8 +15,8 @@ using region::Class;
 using region::Evidence;
 using region::Instance;
 using region::Instr;
-using region::Kind;
 using region::KernelMap;
+using region::Kind;
 using region::Region;
 
 constexpr size_t kTreeWidth = 62;  // columns of the tree before the evidence
@@ -36,8 +36,8 @@ std::string cut(const std::string& text, size_t columns) {
 }
 
 size_t columns(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
-                                           [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 // "2 × 16 B + 1 × 4 B".
@@ -83,7 +83,8 @@ class Printer {
 
   std::string run() {
     head();
-    out_ += paint_.dim(fmt::format("\n   own  all  {:<{}}  own instructions\n", "region", kTreeWidth));
+    out_ +=
+        paint_.dim(fmt::format("\n   own  all  {:<{}}  own instructions\n", "region", kTreeWidth));
     tree(0, "", "");
     named();
     waits();
@@ -106,14 +107,23 @@ class Printer {
                                              k_.spill_store_bytes, k_.spill_load_bytes)));
     if (r.frame_bytes != 0) parts.push_back(fmt::format("{} B local a thread", r.frame_bytes));
     out_ += fmt::format("  {}\n", fmt::join(parts, " · "));
-    parts.clear();
-    for (const region::Occupancy& o : k_.occupancy)
-      parts.push_back(o.ctas == 0 ? fmt::format("{} threads: does not launch", o.threads)
-                                  : fmt::format("{}×{} threads ({:.0f} %, {})", o.ctas, o.threads,
-                                                100 * o.share, o.limit));
-    if (!parts.empty()) out_ += fmt::format("  CTAs an SM (share of its warps, limit): {}\n", fmt::join(parts, " · "));
-    for (const std::string& remark : k_.remarks)
-      out_ += "  " + paint_.yellow(clean(remark)) + "\n";
+    occupancy();
+    for (const std::string& remark : k_.remarks) out_ += "  " + paint_.yellow(clean(remark)) + "\n";
+  }
+
+  // CTA sizes that fill an SM alike stand together.
+  void occupancy() {
+    std::vector<std::pair<std::string, std::string>> groups;  // what, sizes
+    for (const region::Occupancy& o : k_.occupancy) {
+      const std::string what =
+          o.ctas == 0 ? "does not launch"
+                      : fmt::format("{:.0f} % of its warps, {} limit it", 100 * o.share, o.limit);
+      const std::string size = fmt::format("{}×{} threads", o.ctas, o.threads);
+      if (groups.empty() || groups.back().first != what) groups.emplace_back(what, "");
+      groups.back().second += (groups.back().second.empty() ? "" : ", ") + size;
+    }
+    for (const auto& [what, sizes] : groups)
+      out_ += fmt::format("  CTAs an SM: {} ({})\n", sizes, what);
   }
 
   std::string title(const Region& r) const {
@@ -123,9 +133,8 @@ class Printer {
     if (r.kind == Kind::Loop) text = "loop ";
     if (r.at.line != 0 && r.kind != Kind::Function) {
       const Region& f = k_.regions[0];
-      const std::string file = r.at.file == f.at.file
-                                   ? ""
-                                   : r.at.file.substr(r.at.file.find_last_of('/') + 1) + ":";
+      const std::string file =
+          r.at.file == f.at.file ? "" : r.at.file.substr(r.at.file.find_last_of('/') + 1) + ":";
       text += fmt::format("{}{} ", file, r.at.line);
     }
     if (r.kind == Kind::Loop && r.at.line == 0) text += r.name;
@@ -240,15 +249,16 @@ class Printer {
     std::vector<std::string> parts;
     const auto share = [&](uint32_t n, const char* what) {
       if (n != 0)
-        parts.push_back(fmt::format("{} ({:.0f} %) {}", n,
-                                    100.0 * n / std::max(1u, e.instructions), what));
+        parts.push_back(
+            fmt::format("{} ({:.0f} %) {}", n, 100.0 * n / std::max(1u, e.instructions), what));
     };
     share(e.no_source, "without a source line");
     share(e.no_ptx, "without a PTX line");
     share(e.conflicts, "on which the line tables disagree");
     share(e.moved, "outside the loop of their line");
     share(e.repaired, "placed by the PTX against the line table");
-    if (!parts.empty()) out_ += "  " + paint_.dim(fmt::format("uncertain: {}", fmt::join(parts, ", "))) + "\n";
+    if (!parts.empty())
+      out_ += "  " + paint_.dim(fmt::format("uncertain: {}", fmt::join(parts, ", "))) + "\n";
   }
 
   const KernelMap& k_;

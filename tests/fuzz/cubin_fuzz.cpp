@@ -1,5 +1,5 @@
-// Any bytes: the cubin reader, its line tables and the region map never crash or hang; PTX comes from
-// the cubin itself. The disassembler is another program and left out.
+// Any bytes: the cubin reader, its line tables and the region map never crash or hang; PTX comes
+// from the cubin itself. The disassembler is another program and left out.
 #include <cstdint>
 #include <string>
 
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!cubin) return 0;
   auto module = ptx::parse(elf::embedded_ptx(**cubin), "fuzz (PTX)");
   for (const bool with_ptx : {true, false}) {
-    region::BuildInput input{cubin->get(), "fuzz", with_ptx && module ? &*module : nullptr, nullptr};
+    region::BuildInput input{cubin->get(), "fuzz", with_ptx && module ? &*module : nullptr,
+                             nullptr};
     auto map = region::build_map(input);
     if (!map) continue;
     for (const region::KernelMap& k : map->kernels) {

@@ -67,9 +67,7 @@ TEST(Guard, LostTensorCores) {
   EXPECT_TRUE(breaches(a, map_of({"HGMMA.64x8x16.F32", "FFMA"})).empty());
 }
 
-TEST(Guard, LostTma) {
-  EXPECT_EQ(breaches(map_of({"UTMALDG.2D"}), map_of({"LDG.E"})).size(), 1u);
-}
+TEST(Guard, LostTma) { EXPECT_EQ(breaches(map_of({"UTMALDG.2D"}), map_of({"LDG.E"})).size(), 1u); }
 
 TEST(Guard, NarrowerAccesses) {
   EXPECT_EQ(breaches(map_of({"LDG.E.128"}), map_of({"LDG.E", "LDG.E", "LDG.E", "LDG.E"})),

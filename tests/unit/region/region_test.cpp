@@ -68,16 +68,16 @@ TEST(Source, BaseNames) {
 
 TEST(Markers, ScopesEndWithTheirBraces) {
   const auto scopes = marked_scopes({
-      "#define ASSAY_REGION(name)",          // 1: no marker
-      "void f() {",                          // 2
-      "  ASSAY_REGION(\"outer\");",          // 3
-      "  { ASSAY_REGION( \"in{ner\" );",     // 4
-      "    g('{', \"}\"); // }",             // 5
-      "    /* } */",                         // 6
-      "  }",                                 // 7
-      "  h();",                              // 8
-      "}",                                   // 9
-      "// ASSAY_REGION(\"comment\")",        // 10
+      "#define ASSAY_REGION(name)",       // 1: no marker
+      "void f() {",                       // 2
+      "  ASSAY_REGION(\"outer\");",       // 3
+      "  { ASSAY_REGION( \"in{ner\" );",  // 4
+      "    g('{', \"}\"); // }",          // 5
+      "    /* } */",                      // 6
+      "  }",                              // 7
+      "  h();",                           // 8
+      "}",                                // 9
+      "// ASSAY_REGION(\"comment\")",     // 10
   });
   ASSERT_EQ(scopes.size(), 2u);
   EXPECT_EQ(scopes[0].name, "in{ner");

@@ -7,7 +7,7 @@
 // CHECK: named regions
 // CHECK: add up %any 1 fp32
 // CHECK-NOT: internal
-#define ASSAY_REGION(name) static_assert(sizeof(name) > 1, "a name")
+#include <assay/region.h>
 __global__ void k(float* x) {
   int n = static_cast<int>(x[0]);
   float s = 0;
