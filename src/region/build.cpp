@@ -357,7 +357,7 @@ class FunctionBuilder {
         if (chain.empty()) chain = own;
         if (!own.empty() && !same_place(own[0], chain[0])) {
           i.flags |= kConflict;
-        } else if (!own.empty() && !same_calls(own, chain)) {
+        } else if (ptx_->body[p].loc != ptx::kNone && !own.empty() && !same_calls(own, chain)) {
           // ptxas forgets a new call site where the line stays the same.
           chain = own;
           i.flags |= kRepaired;

@@ -100,6 +100,9 @@ inline std::string made_cubin(const MadeCubin& m = {}) {
       {".debug_line", 1, 0, 0, 0, lines},
       {".debug_str", 1, 0, 0, 0, std::string("inner\0", 6)},
       {".rela.debug_line", 4, 0, 3, 7, relocation},
+      // The same rows as lines of the PTX.
+      {".nv_debug_line_sass", 1, 0, 0, 0, lines},
+      {".rela.nv_debug_line_sass", 4, 0, 3, 10, relocation},
   };
   std::string names, body;
   std::vector<uint32_t> name_at;
