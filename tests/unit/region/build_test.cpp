@@ -36,10 +36,13 @@ TEST(Build, JoinsBothTablesAndTheLoop) {
   const auto cubin = cubin_of(elf::made_cubin());
   auto module = ptx::parse(kPtx, "made");
   ASSERT_TRUE(module);
-  Disassembly sass{"test", {{"kernel", 0, {{"", "IADD3", "", false, -1},
-                                           {"", "ISETP", "", false, -1},
-                                           {"", "BRA", "", false, 0},
-                                           {"", "NOP", "", true, -1}}}}};
+  Disassembly sass{"test",
+                   {{"kernel",
+                     0,
+                     {{"", "IADD3", "", false, -1},
+                      {"", "ISETP", "", false, -1},
+                      {"", "BRA", "", false, 0},
+                      {"", "NOP", "", true, -1}}}}};
   auto map = build_map({cubin.get(), "made", &*module, &sass});
   ASSERT_TRUE(map) << format_diag(map.error());
   ASSERT_EQ(map->kernels.size(), 1u);
@@ -52,9 +55,8 @@ TEST(Build, JoinsBothTablesAndTheLoop) {
   EXPECT_EQ(k.total().no_ptx, 1u);
   // Source line 12 is in the loop, line 3 inlined into the function, called at line 12.
   const Region& compare = k.regions[static_cast<size_t>(k.code[1].region)];
-  const Region& loop = compare.kind == Kind::Loop
-                           ? compare
-                           : k.regions[static_cast<size_t>(compare.parent)];
+  const Region& loop =
+      compare.kind == Kind::Loop ? compare : k.regions[static_cast<size_t>(compare.parent)];
   EXPECT_EQ(loop.kind, Kind::Loop);
   const Region& inlined = k.regions[static_cast<size_t>(k.code[2].region)];
   EXPECT_EQ(inlined.at.line, 3u);
@@ -65,10 +67,13 @@ TEST(Build, JoinsBothTablesAndTheLoop) {
 
 TEST(Build, WithoutPtxLoopsAreThoseOfTheCode) {
   const auto cubin = cubin_of(elf::made_cubin());
-  Disassembly sass{"test", {{"kernel", 0, {{"", "IADD3", "", false, -1},
-                                           {"", "ISETP", "", false, -1},
-                                           {"@P0", "BRA", "0x10", false, 16},
-                                           {"", "EXIT", "", false, -1}}}}};
+  Disassembly sass{"test",
+                   {{"kernel",
+                     0,
+                     {{"", "IADD3", "", false, -1},
+                      {"", "ISETP", "", false, -1},
+                      {"@P0", "BRA", "0x10", false, 16},
+                      {"", "EXIT", "", false, -1}}}}};
   auto map = build_map({cubin.get(), "made", nullptr, &sass});
   ASSERT_TRUE(map);
   const KernelMap& k = map->kernels[0];
@@ -83,9 +88,12 @@ TEST(Build, HostileCubinsNeverCrash) {
   const std::string whole = elf::made_cubin();
   auto module = ptx::parse(kPtx, "made");
   ASSERT_TRUE(module);
-  Disassembly sass{"test", {{"kernel", 0, {{"", "BRA", "", false, 1 << 30},
-                                           {"", "BRA", "", false, 0},
-                                           {"", "HGMMA.64x8x16.F32", "", false, -1}}}}};
+  Disassembly sass{"test",
+                   {{"kernel",
+                     0,
+                     {{"", "BRA", "", false, 1 << 30},
+                      {"", "BRA", "", false, 0},
+                      {"", "HGMMA.64x8x16.F32", "", false, -1}}}}};
   std::mt19937 random(11);
   int maps = 0;
   for (int n = 0; n < 10000; ++n) {
@@ -94,9 +102,12 @@ TEST(Build, HostileCubinsNeverCrash) {
     auto cubin = elf::read_cubin(std::move(bytes), "bad");
     if (!cubin) continue;
     for (const bool with : {true, false}) {
-      auto map = build_map({cubin->get(), "bad", with ? &*module : nullptr, with ? &sass : nullptr});
-      if (map) ++maps;
-      else EXPECT_FALSE(map.error().message.empty());
+      auto map =
+          build_map({cubin->get(), "bad", with ? &*module : nullptr, with ? &sass : nullptr});
+      if (map)
+        ++maps;
+      else
+        EXPECT_FALSE(map.error().message.empty());
     }
   }
   EXPECT_GT(maps, 1000);
