@@ -139,7 +139,7 @@ class Sweep {
   // `open`: terms between its root and what the reference has too, of all roots.
   void conclude(const Roots& root, const std::vector<TermId>& open, LocalResult& out) {
     const auto [c, r] = root;
-    if (cells_[c].v != cells_[r].v) {
+    if (cells_[c].v != cells_[r].v || cells_[c].v <= -3) {  // or undefined
       const auto [x, y] = frontier(c, r, 0);
       out.differing = fmt::format("{}  against  {}", text(x), text(y));
       return;
