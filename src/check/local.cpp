@@ -28,7 +28,6 @@ using term::TermId;
 namespace {
 
 constexpr size_t kMaxTerms = 5'000'000;  // of long sums
-constexpr size_t kMaxSwept = 6'000'000;  // of what is swept term by term
 constexpr size_t kMaxBuckets = 200'000;  // terms that are kept by their value in all samples
 constexpr int kSamples = 6;
 constexpr size_t kMaxAttempts = 400;
@@ -47,14 +46,12 @@ class Sweep {
       if (!program::dtype_is_float(s.dtype) && s.range)
         domain_.set_int_range(s.symbol, static_cast<int64_t>(s.range->first),
                               static_cast<int64_t>(s.range->second) + 1);
-    const bool sweeps = dag_.size() <= kMaxSwept;
     std::vector<LocalResult> out(positions.size());
     if (positions.size() == 1 &&
         equal_by_summands(dag_, settings(), rq_.snapper, rq_.symbols, roots_[0].c, roots_[0].r)) {
       out[0].outcome = LocalResult::Outcome::Equal;
       return out;
     }
-    if (!sweeps) return {};
     evaluate_all();
     for (const bool allow : {false, true}) {
       std::vector<TermId> open;  // of roots
@@ -287,12 +284,10 @@ class Sweep {
     for (TermId t : c_order) {
       const bool fixed = overridden_.count(t) != 0;
       if (!fixed) {
-        evaluated_[t] = evaluated_[t] == 0 ? 0 : evaluated_[t];
-        const Samples keep = samples_[t];
-        const bool had = evaluated_[t] != 0;
+        const Samples keep = samples_[t];  // as without replacements below
         evaluated_[t] = 0;
         evaluate(t);
-        if (had) samples_[t] = keep;
+        samples_[t] = keep;
         c_images_.insert(cells_[t].v);
       }
       if (dag_[t].kind != Term::Kind::Apply || shared(t) || attempts > most ||

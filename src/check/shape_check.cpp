@@ -79,7 +79,7 @@ Status ShapeCheck::body() {
   ASSAY_TRY(LocationPlan where, locations(limit));
   for (Defects& d : defects_) d.unjoined(where);
   take_defects();
-  if (refuted_at_once(left_alone(where.outputs))) return {};
+  if (given_ && refuted_at_once(left_alone(where.outputs))) return {};
   if (too_large(where)) {
     ASSAY_TRY(const bool done, with_lemmas(where));
     if (done) return {};

@@ -126,7 +126,7 @@ Result<ImageDiff> ShapeCheck::images_of(const std::vector<Positions>& positions,
   if (watch && unlike_work(c_plan, r_plan)) {
     ASSAY_CHECK(defects_[0].hazards());  // they and plans of single elements read one coverage
     if (dual_) ASSAY_CHECK(defects_[1].hazards());
-    settled_ = refuted_at_once(positions);
+    settled_ = refuted_at_once(positions) || refuted(true);
     if (settled_) return ImageDiff{};
   }
   if (std::optional<ImageDiff> equal = congruent_images(positions, c_plan, r_plan)) {
@@ -326,7 +326,6 @@ double ShapeCheck::work(const Side& side, const Plan& plan) {  // operations on 
 // are never updated, say.
 std::vector<Positions> ShapeCheck::left_alone(const std::vector<Positions>& where) {
   std::vector<Positions> out(where.size());
-  if (!given_) return out;
   for (size_t k = 0; k < pairs_.size(); ++k)
     if (writers_of(candidate_, pairs_[k].candidate.buffer).empty() &&
         !writers_of(reference_, pairs_[k].reference.buffer).empty())
@@ -334,8 +333,9 @@ std::vector<Positions> ShapeCheck::left_alone(const std::vector<Positions>& wher
   return out;
 }
 
-// The last location of each output.
+// The last location of each output. True: one of them refutes.
 bool ShapeCheck::refuted_at_once(const std::vector<Positions>& where) {
+  bool any = false;
   for (size_t k = 0; k < pairs_.size(); ++k) {
     if (where[k].empty()) continue;
     out_.outputs[k].checked = where[k].size();
@@ -344,10 +344,12 @@ bool ShapeCheck::refuted_at_once(const std::vector<Positions>& where) {
     SearchResult found;
     const SearchRequest request = cones->request(*this);
     search_few(request, found);
-    if (found.outcome == SearchResult::Outcome::Refuted) add_refutation(request, found);
+    if (found.outcome != SearchResult::Outcome::Refuted) continue;
+    any = true;
+    add_refutation(request, found);
   }
   budget_.lap("quick search");
-  return refuted(true);
+  return any;
 }
 
 }  // namespace assay::check

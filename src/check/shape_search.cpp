@@ -19,12 +19,20 @@ Status ShapeCheck::examine(const ImageDiff& diff) {
     Positions open = diff.differ[k];
     open.insert(open.end(), diff.undefined[k].begin(), diff.undefined[k].end());
     std::sort(open.begin(), open.end());
-    if (open.size() > 1 && !refuted_soon(k, open.back())) settle_together(k, open);
-    if (open.empty()) continue;
-    const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
     std::map<int64_t, int64_t> done;
     bool refuted = false, open_end = false;
+    if (open.size() > 1) {
+      const auto next = static_cast<int64_t>(out_.results.size());
+      refuted = refuted_soon(k, open.front());
+      if (refuted)
+        done[open.front()] = next;
+      else
+        settle_together(k, open);
+    }
+    if (open.empty()) continue;
+    const std::set<int64_t> picks = {open.front(), open[open.size() / 2], open.back()};
     for (int64_t position : picks) {
+      if (done.count(position) != 0) continue;
       const size_t before = out_.results.size();
       const bool proved = examine_one(k, position, true);
       done[position] = proved ? -1 : static_cast<int64_t>(before);
@@ -216,14 +224,16 @@ std::vector<Experiment> ShapeCheck::experiments_for(const SearchRequest& rq,
   return all;
 }
 
-// A few inputs at one location. Nothing is added.
+// A few inputs at one location. True: one refutes; a result was added.
 bool ShapeCheck::refuted_soon(size_t k, int64_t position) {
   const auto cones = cones_of(k, position);
   if (!cones) return false;
   const SearchRequest request = cones->request(*this);
   SearchResult found;
   search_few(request, found);
-  return found.outcome == SearchResult::Outcome::Refuted;
+  if (found.outcome != SearchResult::Outcome::Refuted) return false;
+  add_refutation(request, found);
+  return true;
 }
 
 void ShapeCheck::search_few(const SearchRequest& rq, SearchResult& found) {

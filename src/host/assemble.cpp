@@ -31,21 +31,6 @@ bool usable(const fs::path& p) {
   return fs::is_regular_file(p, ec);
 }
 
-// A program in a folder of PATH; "": none.
-std::string on_path(const std::string& name) {
-  const char* folders = std::getenv("PATH");
-  const std::string path = folders != nullptr ? folders : "";
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find(':', at), path.size());
-    if (end > at) {
-      const fs::path p = fs::path(path.substr(at, end - at)) / name;
-      if (usable(p)) return p.string();
-    }
-    at = end + 1;
-  }
-  return "";
-}
-
 // A tool of the toolkit that nvcc belongs to.
 Result<std::string> beside_nvcc(const std::string& name) {
   ASSAY_TRY(const std::string nvcc, find_nvcc());

@@ -53,6 +53,19 @@ Strings external_functions(const std::string& ptx) {
 
 }  // namespace
 
+std::string on_path(const std::string& name) {
+  const char* folders = std::getenv("PATH");
+  const std::string path = folders != nullptr ? folders : "";
+  std::error_code ec;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find(':', at), path.size());
+    const fs::path p = fs::path(path.substr(at, end - at)) / name;
+    if (end > at && fs::is_regular_file(p, ec)) return p.string();
+    at = end + 1;
+  }
+  return "";
+}
+
 Result<std::string> find_nvcc() {
   std::error_code ec;
   auto usable = [&](const fs::path& p) { return fs::is_regular_file(p, ec); };
@@ -60,14 +73,7 @@ Result<std::string> find_nvcc() {
     if (usable(v)) return std::string(v);
     return fail(DiagKind::Io, fmt::format("ASSAY_NVCC={} is no file", v));
   }
-  const char* folders = std::getenv("PATH");
-  const std::string path = folders != nullptr ? folders : "";
-  for (size_t at = 0; at <= path.size();) {
-    size_t end = std::min(path.find(':', at), path.size());
-    fs::path p = fs::path(path.substr(at, end - at)) / "nvcc";
-    if (end > at && usable(p)) return p.string();
-    at = end + 1;
-  }
+  if (std::string found = on_path("nvcc"); !found.empty()) return found;
   for (const char* p : {"/usr/local/cuda/bin/nvcc", "/usr/local/cuda-13.0/bin/nvcc"}) {
     if (usable(p)) return std::string(p);
   }

@@ -10,6 +10,9 @@ namespace assay::host {
 
 using Strings = std::vector<std::string>;
 
+// A program in a folder of PATH; "": none.
+std::string on_path(const std::string& name);
+
 // Identity of the tool chain: nvcc's file, Assay's headers and semantic library.
 Result<std::string> toolchain_key(const std::string& nvcc);
 
